@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Every tests/{unit,ops,stages}/test_*.c is one CMocka program and one CTest test of the same name, labelled with its folder. Files of these
+# folders without the prefix are shared helpers. tests/e2e/test_*.sh run the built program.
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(cmocka REQUIRED IMPORTED_TARGET cmocka)
+
+foreach(tier unit ops stages)
+  file(GLOB helpers CONFIGURE_DEPENDS tests/${tier}/*.c tests/common/*.c)
+  list(FILTER helpers EXCLUDE REGEX "/test_[^/]*\\.c$")
+  file(GLOB tests CONFIGURE_DEPENDS tests/${tier}/test_*.c)
+  foreach(source ${tests})
+    get_filename_component(name ${source} NAME_WE)
+    string(REGEX REPLACE "^test_" "${tier}_" target ${name})
+    add_executable(${target} ${source} ${helpers})
+    reel_compile(${target})
+    target_include_directories(${target} PRIVATE tests tests/${tier})
+    target_compile_definitions(${target} PRIVATE REEL_SOURCE_DIR="${CMAKE_SOURCE_DIR}" REEL_BINARY_DIR="${CMAKE_BINARY_DIR}")
+    target_link_libraries(${target} PRIVATE reel_static PkgConfig::cmocka)
+    add_test(NAME ${target} COMMAND ${target})
+    set_tests_properties(${target} PROPERTIES LABELS ${tier} TIMEOUT 300)
+  endforeach()
+endforeach()
+
+file(GLOB scripts CONFIGURE_DEPENDS tests/e2e/test_*.sh)
+foreach(script ${scripts})
+  get_filename_component(name ${script} NAME_WE)
+  string(REGEX REPLACE "^test_" "e2e_" target ${name})
+  add_test(NAME ${target} COMMAND bash ${script} $<TARGET_FILE:reel> ${CMAKE_SOURCE_DIR})
+  set_tests_properties(${target} PROPERTIES LABELS e2e TIMEOUT 900)
+endforeach()

@@ -41,9 +41,13 @@ reel_status reel_tokenize(const reel_tokenizer *tokenizer, const char *text, siz
 
 typedef struct reel_umt5 reel_umt5;
 
-/* Borrows ops and weights, which must outlive it. arena: scratch of one encoding, reel_umt5_scratch_bytes. */
+/* Borrows ops and weights, which must outlive it. */
 reel_status reel_umt5_new(const reel_umt5_config *config, const reel_ops *ops, reel_weights *weights, reel_dtype compute, reel_umt5 **out, reel_error *err);
 void reel_umt5_free(reel_umt5 **encoder);
+/* What `scratch` must hold for n_token tokens; the plan calls it. */
+size_t reel_umt5_scratch_bytes(const reel_umt5_config *config, reel_dtype compute, int64_t n_token, size_t alignment);
+/* Bucket of a relative position (key − query), bidirectional. */
+int32_t reel_umt5_bucket(int32_t distance, int32_t n_bucket, int32_t max_distance);
 /* states [n, d_model] of dtype compute, on the device, caller's memory: row i belongs to token i. Asynchronous on ops->stream. */
 reel_status reel_umt5_encode(reel_umt5 *encoder, const reel_tokens *tokens, reel_arena *scratch, const char *attention, const reel_tensor *states, reel_error *err);
 

@@ -55,10 +55,11 @@ reel_status reel_safetensors_write(const char *path, const reel_stored_out *tens
 /* ------------------------------------------------------------------------------------------------------------------------ */
 
 typedef enum reel_weight_kind {
-    REEL_WEIGHT_MATRIX = 0, /* [n_row, n_col], a linear */
+    REEL_WEIGHT_MATRIX = 0, /* [n_row, …], a linear: n_col is the product of all other extents */
     REEL_WEIGHT_CONV = 1,   /* [O, I, (kt,) kh, kw]; always packed by the device */
     REEL_WEIGHT_ROWS = 2,   /* [n_row, n_col], read by gather_rows: stays mapped on host-memory devices */
-    REEL_WEIGHT_VECTOR = 3  /* any shape, read as dense f32 */
+    REEL_WEIGHT_VECTOR = 3, /* any shape, read as dense f32 */
+    REEL_WEIGHT_MATRIX_F32 = 4 /* a matrix that meets f32 inputs whatever options.compute is (time embedding) */
 } reel_weight_kind;
 
 typedef struct reel_weight_request {

@@ -9,6 +9,8 @@
 #ifndef REEL_CPU_CPU_H
 #define REEL_CPU_CPU_H
 
+#include <stdbool.h>
+
 #include "base/check.h"
 #include "reel-plugin/device.h"
 #include "reel-plugin/tensor_util.h"
@@ -22,9 +24,11 @@ typedef enum reel_cpu_isa {
     REEL_CPU_ISA_AMX = 4          /* and AMX-TILE, AMX-BF16 (used by oneDNN) */
 } reel_cpu_isa;
 
-/* What this processor and operating system can run. */
+/* What this processor and operating system can run. Asks the kernel for the AMX tiles, which a process must do once. */
 reel_cpu_isa reel_cpu_detect(void);
 const char *reel_cpu_isa_name(reel_cpu_isa isa);
+/* The level of a name ("avx2", …); false for an unknown one. */
+bool reel_cpu_isa_parse(const char *name, reel_cpu_isa *out);
 
 /* The device object that reel_device points at. */
 struct reel_device {
@@ -34,13 +38,19 @@ struct reel_device {
     /* scratch of one call at a time, grown on first use, per thread and shared */
     void *scratch;
     size_t scratch_bytes;
+    void *pool;   /* plain threads, NULL with OpenMP */
     void *onednn; /* state of the oneDNN file, NULL without it */
+    char cpu_name[64];
 };
 
 /* Streams run everything at once. */
 struct reel_stream {
     reel_device *device;
 };
+
+/* Threads: one per core that this process may use when n_thread is 0. Starts the pool in builds without OpenMP. */
+reel_status reel_cpu_threads_open(reel_device *device, int32_t n_thread, reel_error *err);
+void reel_cpu_threads_close(reel_device *device);
 
 /* body(context, begin, end, thread) over [0, n) in at most n_thread contiguous pieces; thread < n_thread. Nested calls run on the caller. */
 typedef void (*reel_cpu_body)(void *context, int64_t begin, int64_t end, int32_t thread);

@@ -37,6 +37,8 @@ void reel_ops_unbind(reel_ops *ops);
 reel_status reel_ops_sync(const reel_ops *ops, reel_error *err);
 /* The attention implementation of that name, NULL when the device has none. */
 const reel_attn_impl *reel_ops_find_attention(const reel_ops *ops, const char *name);
+/* Attention by one implementation (NULL: the device's operation `attention`), arguments checked as by reel_ops_attention. */
+reel_status reel_ops_attention_by(const reel_ops *ops, const reel_attn_impl *impl, const reel_op_attention *args, reel_error *err);
 /* The C reference of an operation; NULL for an unknown name. Runs on host memory, at once. */
 reel_op_fn reel_ref_op(const char *name);
 

@@ -171,16 +171,36 @@ static reel_status refuse(const reel_args_rule *rule, const void *args, const ch
                      wrong, given);
 }
 
-reel_status reel_args_check(const reel_args_rule *rule, const void *args, reel_error *err)
+void reel_args_normalise(const reel_args_rule *rule, void *args)
+{
+    for (int32_t i = 0; i < rule->n_operand; i++) {
+        const reel_operand *o = &rule->operand[i];
+        if (o->kind != REEL_OPERAND_F32) continue;
+        reel_tensor *t = (reel_tensor *)(void *)((char *)args + o->offset);
+        if (!t->data) continue;
+        if (o->flags & REEL_OPERAND_TABLE && t->n_dim == 1) {
+            *t = (reel_tensor){
+                .data = t->data, .dtype = t->dtype, .n_dim = 2, .extent = {1, t->extent[0]}, .stride = {t->extent[0], t->stride[0]}};
+        } else if (strlen(o->shape) == 1 && o->shape[0] != '=' && t->n_dim > 1 && t->n_dim <= REEL_DIM_MAX && reel_tensor_is_dense(t)) {
+            *t = (reel_tensor){.data = t->data, .dtype = t->dtype, .n_dim = 1, .extent = {reel_tensor_count(t)}, .stride = {1}};
+        }
+    }
+}
+
+reel_status reel_args_check_size(const reel_args_rule *rule, const void *args, reel_error *err)
 {
     uint32_t size = 0;
     if (args) memcpy(&size, args, sizeof size);
-    if (size < rule->struct_bytes)
-        return REEL_FAIL(err, REEL_E_INTERNAL,
-                         "operation %s: the argument struct has a wrong size\ngiven: %u\nallowed: %zu\nremedy: rebuild everything against "
-                         "one version of "
-                         "reel-plugin/ops.h",
-                         rule->op, (unsigned)size, rule->struct_bytes);
+    if (size == rule->struct_bytes) return REEL_OK;
+    return REEL_FAIL(err, REEL_E_INTERNAL,
+                     "operation %s: the argument struct has a wrong size\ngiven: %u\nallowed: %zu\nremedy: set its size field, and build "
+                     "everything against "
+                     "one version of reel-plugin/ops.h",
+                     rule->op, (unsigned)size, rule->struct_bytes);
+}
+
+reel_status reel_args_check(const reel_args_rule *rule, const void *args, reel_error *err)
+{
     bindings b = {.leading = NULL};
     for (int32_t i = 0; i < rule->n_operand; i++) {
         const reel_operand *o = &rule->operand[i];

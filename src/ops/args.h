@@ -27,7 +27,8 @@ enum {
     REEL_OPERAND_OUT = 2, /* written; may lie on an input of the same dtype, extents and strides */
     REEL_OPERAND_APART = 4, /* no output may lie on this input */
     REEL_OPERAND_DENSE = 8, /* no gaps */
-    REEL_OPERAND_FREE = 16 /* any strides; otherwise the last dimension is contiguous */
+    REEL_OPERAND_FREE = 16, /* any strides; otherwise the last dimension is contiguous */
+    REEL_OPERAND_TABLE = 32 /* [U, D]; a caller may hand one row as [D] */
 };
 
 typedef struct reel_operand {
@@ -53,6 +54,12 @@ typedef struct reel_args_rule {
 REEL_OP_LIST(X)
 #undef X
 
+/* In a copy of a call: a TABLE of one dimension becomes [1, D], and a dense f32 tensor of several dimensions where a vector is wanted (a
+ * stored [C, 1, 1, 1]) becomes that vector. Devices then see one form only. */
+void reel_args_normalise(const reel_args_rule *rule, void *args);
+/* Size field of the struct, before it is copied. */
+reel_status reel_args_check_size(const reel_args_rule *rule, const void *args, reel_error *err);
+/* Everything else, after reel_args_normalise. */
 reel_status reel_args_check(const reel_args_rule *rule, const void *args, reel_error *err);
 
 #endif

@@ -106,11 +106,15 @@ static reel_status run(const reel_ops *ops, const char *name, reel_op_fn fn, ree
     return REEL_OK;
 }
 
+/* The device gets a checked copy of the call in its one form (args.h). */
 #define X(name, version, need)                                                                    \
     reel_status reel_ops_##name(const reel_ops *ops, const reel_op_##name *args, reel_error *err) \
     {                                                                                             \
-        REEL_TRY(reel_args_check(&reel_args_##name, args, err));                                  \
-        return run(ops, #name, ops->name, reel_ref_##name, args, err);                            \
+        REEL_TRY(reel_args_check_size(&reel_args_##name, args, err));                             \
+        reel_op_##name call = *args;                                                              \
+        reel_args_normalise(&reel_args_##name, &call);                                            \
+        REEL_TRY(reel_args_check(&reel_args_##name, &call, err));                                 \
+        return run(ops, #name, ops->name, reel_ref_##name, &call, err);                           \
     }
 REEL_OP_LIST(X)
 #undef X
@@ -118,8 +122,11 @@ REEL_OP_LIST(X)
 reel_status reel_ops_attention_by(const reel_ops *ops, const reel_attn_impl *impl, const reel_op_attention *args, reel_error *err)
 {
     if (!impl) return reel_ops_attention(ops, args, err);
-    REEL_TRY(reel_args_check(&reel_args_attention, args, err));
-    REEL_TRY(impl->run(ops->stream, args, err));
+    REEL_TRY(reel_args_check_size(&reel_args_attention, args, err));
+    reel_op_attention call = *args;
+    reel_args_normalise(&reel_args_attention, &call);
+    REEL_TRY(reel_args_check(&reel_args_attention, &call, err));
+    REEL_TRY(impl->run(ops->stream, &call, err));
     return REEL_OK;
 }
 

@@ -16,7 +16,8 @@ enum {
     OUT = REEL_OPERAND_OUT,
     APART = REEL_OPERAND_APART,
     DENSE = REEL_OPERAND_DENSE,
-    FREE = REEL_OPERAND_FREE
+    FREE = REEL_OPERAND_FREE,
+    TABLE = REEL_OPERAND_TABLE
 };
 
 static const reel_operand linear_operands[] = {
@@ -39,8 +40,11 @@ static const reel_operand attention_operands[] = {
 };
 
 static const reel_operand layer_norm_operands[] = {
-    OPERAND(layer_norm, x, FLOAT, 0, "SD"),        OPERAND(layer_norm, scale, F32, OPT, "UD"), OPERAND(layer_norm, shift, F32, OPT, "UD"),
-    OPERAND(layer_norm, row_index, I32, OPT, "S"), OPERAND(layer_norm, y, FLOAT, OUT, "SD"),
+    OPERAND(layer_norm, x, FLOAT, 0, "SD"),
+    OPERAND(layer_norm, scale, F32, OPT | TABLE, "UD"),
+    OPERAND(layer_norm, shift, F32, OPT | TABLE, "UD"),
+    OPERAND(layer_norm, row_index, I32, OPT, "S"),
+    OPERAND(layer_norm, y, FLOAT, OUT, "SD"),
 };
 
 static const reel_operand rms_norm_operands[] = {
@@ -74,8 +78,10 @@ static const reel_operand channel_norm_operands[] = {
 };
 
 static const reel_operand gate_residual_operands[] = {
-    OPERAND(gate_residual, x, FLOAT, 0, "SD"),    OPERAND(gate_residual, a, FLOAT, 0, "SD"),
-    OPERAND(gate_residual, gate, F32, OPT, "UD"), OPERAND(gate_residual, row_index, I32, OPT, "S"),
+    OPERAND(gate_residual, x, FLOAT, 0, "SD"),
+    OPERAND(gate_residual, a, FLOAT, 0, "SD"),
+    OPERAND(gate_residual, gate, F32, OPT | TABLE, "UD"),
+    OPERAND(gate_residual, row_index, I32, OPT, "S"),
     OPERAND(gate_residual, y, FLOAT, OUT, "SD"),
 };
 

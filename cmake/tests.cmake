@@ -1,22 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Every tests/{unit,ops,stages}/test_*.c is one CMocka program and one CTest test of the same name, labelled with its folder. Files of these
-# folders without the prefix are shared helpers. tests/e2e/test_*.sh run the built program.
+# folders without the prefix, and tests/<folder>/cases, are helpers that all programs of the folder share. tests/e2e/test_*.sh run the built program.
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(cmocka REQUIRED IMPORTED_TARGET cmocka)
 
+function(reel_test_compile target tier)
+  reel_compile(${target})
+  target_include_directories(${target} PRIVATE tests tests/${tier})
+  target_compile_definitions(${target} PRIVATE REEL_SOURCE_DIR="${CMAKE_SOURCE_DIR}" REEL_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  target_link_libraries(${target} PRIVATE PkgConfig::cmocka)
+endfunction()
+
+include(backends/device/template/template.cmake)
+
 foreach(tier unit ops stages)
-  file(GLOB helpers CONFIGURE_DEPENDS tests/${tier}/*.c tests/common/*.c)
+  file(GLOB helpers CONFIGURE_DEPENDS tests/${tier}/*.c tests/${tier}/cases/*.c tests/common/*.c)
   list(FILTER helpers EXCLUDE REGEX "/test_[^/]*\\.c$")
+  if(helpers)
+    add_library(${tier}_helpers OBJECT ${helpers})
+    reel_test_compile(${tier}_helpers ${tier})
+  endif()
   file(GLOB tests CONFIGURE_DEPENDS tests/${tier}/test_*.c)
   foreach(source ${tests})
     get_filename_component(name ${source} NAME_WE)
     string(REGEX REPLACE "^test_" "${tier}_" target ${name})
-    add_executable(${target} ${source} ${helpers})
-    reel_compile(${target})
-    target_include_directories(${target} PRIVATE tests tests/${tier})
-    target_compile_definitions(${target} PRIVATE REEL_SOURCE_DIR="${CMAKE_SOURCE_DIR}" REEL_BINARY_DIR="${CMAKE_BINARY_DIR}")
+    add_executable(${target} ${source})
+    reel_test_compile(${target} ${tier})
+    if(helpers)
+      target_link_libraries(${target} PRIVATE ${tier}_helpers)
+    endif()
     target_link_libraries(${target} PRIVATE reel_static PkgConfig::cmocka)
+    add_dependencies(${target} reel-device-template)
     add_test(NAME ${target} COMMAND ${target})
     set_tests_properties(${target} PROPERTIES LABELS ${tier} TIMEOUT 300)
   endforeach()

@@ -18,6 +18,12 @@ typedef struct block_scope {
     int32_t index;
 } block_scope;
 
+/* Between the parts of a block: stops when the job was cancelled. */
+static reel_status agree(const reel_dit_input *in, reel_error *err)
+{
+    return in->agree ? in->agree(in->agree_user, err) : REEL_OK;
+}
+
 static reel_status tell(const block_scope *s, const char *part, const reel_tensor *t, reel_error *err)
 {
     if (!s->in->tap) return REEL_OK;
@@ -133,7 +139,9 @@ reel_status reel_dit_block(reel_dit *dit, int32_t index, const reel_dit_input *i
     time = reel_tensor_dense(time.data, time.dtype, time.extent[0], 6, dit->width, 0);
     reel_status status = REEL_OP(dit->ops, modulation, err, .table = table, .x = time, .y = b->modulation);
     if (status == REEL_OK) status = self_attention(&scope, err);
+    if (status == REEL_OK) status = agree(in, err);
     if (status == REEL_OK) status = cross_attention(&scope, err);
+    if (status == REEL_OK) status = agree(in, err);
     if (status == REEL_OK) status = feed_forward(&scope, err);
     if (status == REEL_OK) status = tell(&scope, "", &b->x, err);
     reel_weights_release(dit->weights, dit->region_block[index]);

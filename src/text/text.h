@@ -27,6 +27,8 @@ typedef struct reel_tokenizer reel_tokenizer;
 /* dir holds tokenizer.json and/or spiece.model. */
 reel_status reel_tokenizer_open(const char *dir, reel_tokenizer **out, reel_error *err);
 void reel_tokenizer_close(reel_tokenizer **tokenizer);
+/* Names and versions of the libraries behind text. */
+const char *reel_text_libraries(void);
 int32_t reel_tokenizer_vocab(const reel_tokenizer *tokenizer); /* ids are below this */
 
 typedef struct reel_tokens {

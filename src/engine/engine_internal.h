@@ -76,7 +76,4 @@ const char *reel_clip_output_path(const reel_clip_output *output);
 reel_status reel_expand_pattern(const char *path, int32_t index, char *out, size_t out_bytes, reel_error *err);
 bool reel_has_pattern(const char *path);
 
-/* names.c: nearest of a list to a wrong word, NULL when none is near. */
-const char *reel_nearest(const char *word, const char *const *list, int32_t n);
-
 #endif

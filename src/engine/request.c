@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "engine/engine_internal.h"
 
 #define AT(field) offsetof(reel_request, field)
@@ -75,7 +76,7 @@ static reel_status unknown_field(const char *name, reel_error *err)
 {
     const char *list[REEL_COUNT(fields)];
     for (size_t i = 0; i < REEL_COUNT(fields); i++) list[i] = fields[i].name;
-    const char *near = reel_nearest(name, list, (int32_t)REEL_COUNT(fields));
+    const char *near = reel_word_nearest(name, list, REEL_COUNT(fields));
     return REEL_FAIL(err, REEL_E_ARGUMENT, "unknown setting\ngiven: \"%.80s\"\nallowed: the settings in docs/options.md\nremedy: %s%s%s", name,
                      near ? "did you mean \"" : "see `reel generate --help`", near ? near : "", near ? "\"?" : "");
 }

@@ -78,6 +78,9 @@ typedef struct reel_model {
 
 reel_status reel_model_open(const char *dir, reel_model *out, reel_error *err);
 
+/* REEL_E_UNSUPPORTED with the reason when this version cannot run the model; `reel inspect` describes it all the same. */
+reel_status reel_model_check_supported(const reel_model *model, reel_error *err);
+
 /* "transformer_2": the folder of a component. */
 const char *reel_component_folder(reel_component component);
 /* "diffusion_pytorch_model" or "model": the stem of its safetensors files. */

@@ -18,24 +18,72 @@
 enum { VEC_N = 16 };
 typedef __m512 vec;
 
-VEC_INLINE vec vec_zero(void) { return _mm512_setzero_ps(); }
-VEC_INLINE vec vec_set1(float a) { return _mm512_set1_ps(a); }
-VEC_INLINE vec vec_load(const float *p) { return _mm512_loadu_ps(p); }
-VEC_INLINE void vec_store(float *p, vec a) { _mm512_storeu_ps(p, a); }
-VEC_INLINE __mmask16 vec_mask(int64_t n) { return (__mmask16)((1U << n) - 1U); }
-VEC_INLINE vec vec_load_n(const float *p, int64_t n) { return _mm512_maskz_loadu_ps(vec_mask(n), p); }
-VEC_INLINE void vec_store_n(float *p, vec a, int64_t n) { _mm512_mask_storeu_ps(p, vec_mask(n), a); }
-VEC_INLINE vec vec_add(vec a, vec b) { return _mm512_add_ps(a, b); }
-VEC_INLINE vec vec_sub(vec a, vec b) { return _mm512_sub_ps(a, b); }
-VEC_INLINE vec vec_mul(vec a, vec b) { return _mm512_mul_ps(a, b); }
-VEC_INLINE vec vec_div(vec a, vec b) { return _mm512_div_ps(a, b); }
-VEC_INLINE vec vec_fma(vec a, vec b, vec c) { return _mm512_fmadd_ps(a, b, c); }
+VEC_INLINE vec vec_zero(void)
+{
+    return _mm512_setzero_ps();
+}
+VEC_INLINE vec vec_set1(float a)
+{
+    return _mm512_set1_ps(a);
+}
+VEC_INLINE vec vec_load(const float *p)
+{
+    return _mm512_loadu_ps(p);
+}
+VEC_INLINE void vec_store(float *p, vec a)
+{
+    _mm512_storeu_ps(p, a);
+}
+VEC_INLINE __mmask16 vec_mask(int64_t n)
+{
+    return (__mmask16)((1U << n) - 1U);
+}
+VEC_INLINE vec vec_load_n(const float *p, int64_t n)
+{
+    return _mm512_maskz_loadu_ps(vec_mask(n), p);
+}
+VEC_INLINE void vec_store_n(float *p, vec a, int64_t n)
+{
+    _mm512_mask_storeu_ps(p, vec_mask(n), a);
+}
+VEC_INLINE vec vec_add(vec a, vec b)
+{
+    return _mm512_add_ps(a, b);
+}
+VEC_INLINE vec vec_sub(vec a, vec b)
+{
+    return _mm512_sub_ps(a, b);
+}
+VEC_INLINE vec vec_mul(vec a, vec b)
+{
+    return _mm512_mul_ps(a, b);
+}
+VEC_INLINE vec vec_div(vec a, vec b)
+{
+    return _mm512_div_ps(a, b);
+}
+VEC_INLINE vec vec_fma(vec a, vec b, vec c)
+{
+    return _mm512_fmadd_ps(a, b, c);
+}
 /* NaN in b is kept. */
-VEC_INLINE vec vec_min(vec a, vec b) { return _mm512_min_ps(a, b); }
-VEC_INLINE vec vec_max(vec a, vec b) { return _mm512_max_ps(a, b); }
-VEC_INLINE vec vec_round(vec a) { return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+VEC_INLINE vec vec_min(vec a, vec b)
+{
+    return _mm512_min_ps(a, b);
+}
+VEC_INLINE vec vec_max(vec a, vec b)
+{
+    return _mm512_max_ps(a, b);
+}
+VEC_INLINE vec vec_round(vec a)
+{
+    return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
 /* a·2^n for whole n within −150 … 128 */
-VEC_INLINE vec vec_scale2(vec a, vec n) { return _mm512_scalef_ps(a, n); }
+VEC_INLINE vec vec_scale2(vec a, vec n)
+{
+    return _mm512_scalef_ps(a, n);
+}
 VEC_INLINE float vec_sum(vec a)
 {
     __m256 half = _mm256_add_ps(_mm512_castps512_ps256(a), _mm512_extractf32x8_ps(a, 1));
@@ -44,12 +92,25 @@ VEC_INLINE float vec_sum(vec a)
     return _mm_cvtss_f32(_mm_add_ss(quarter, _mm_shuffle_ps(quarter, quarter, 1)));
 }
 /* (a0, a1, a2, …) → (a1, a0, a3, …) */
-VEC_INLINE vec vec_swap_pairs(vec a) { return _mm512_permute_ps(a, 0xB1); }
+VEC_INLINE vec vec_swap_pairs(vec a)
+{
+    return _mm512_permute_ps(a, 0xB1);
+}
+/* (a0, a0, a2, a2, …) and (a1, a1, a3, a3, …) */
+VEC_INLINE vec vec_even(vec a)
+{
+    return _mm512_moveldup_ps(a);
+}
+VEC_INLINE vec vec_odd(vec a)
+{
+    return _mm512_movehdup_ps(a);
+}
 /* How many of the first n lanes are NaN or infinite. */
 VEC_INLINE int32_t vec_count_nonfinite(vec a, int64_t n)
 {
-    __mmask16 bad = _mm512_mask_cmp_epu32_mask((__mmask16)((1U << n) - 1U), _mm512_and_si512(_mm512_castps_si512(a), _mm512_set1_epi32(0x7F800000)),
-                                               _mm512_set1_epi32(0x7F800000), _MM_CMPINT_EQ);
+    __mmask16 bad =
+        _mm512_mask_cmp_epu32_mask((__mmask16)((1U << n) - 1U), _mm512_and_si512(_mm512_castps_si512(a), _mm512_set1_epi32(0x7F800000)),
+                                   _mm512_set1_epi32(0x7F800000), _MM_CMPINT_EQ);
     return (int32_t)_mm_popcnt_u32(bad);
 }
 VEC_INLINE vec vec_load_bf16(const uint16_t *p)
@@ -57,7 +118,10 @@ VEC_INLINE vec vec_load_bf16(const uint16_t *p)
     __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)p));
     return _mm512_castsi512_ps(_mm512_slli_epi32(wide, 16));
 }
-VEC_INLINE vec vec_load_f16(const uint16_t *p) { return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p)); }
+VEC_INLINE vec vec_load_f16(const uint16_t *p)
+{
+    return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p));
+}
 VEC_INLINE void vec_store_bf16(uint16_t *p, vec a)
 {
     __m512i bits = _mm512_castps_si512(a), high = _mm512_srli_epi32(bits, 16);
@@ -77,24 +141,66 @@ VEC_INLINE void vec_store_f16(uint16_t *p, vec a)
 enum { VEC_N = 8 };
 typedef __m256 vec;
 
-VEC_INLINE vec vec_zero(void) { return _mm256_setzero_ps(); }
-VEC_INLINE vec vec_set1(float a) { return _mm256_set1_ps(a); }
-VEC_INLINE vec vec_load(const float *p) { return _mm256_loadu_ps(p); }
-VEC_INLINE void vec_store(float *p, vec a) { _mm256_storeu_ps(p, a); }
+VEC_INLINE vec vec_zero(void)
+{
+    return _mm256_setzero_ps();
+}
+VEC_INLINE vec vec_set1(float a)
+{
+    return _mm256_set1_ps(a);
+}
+VEC_INLINE vec vec_load(const float *p)
+{
+    return _mm256_loadu_ps(p);
+}
+VEC_INLINE void vec_store(float *p, vec a)
+{
+    _mm256_storeu_ps(p, a);
+}
 VEC_INLINE __m256i vec_mask(int64_t n)
 {
     return _mm256_cmpgt_epi32(_mm256_set1_epi32((int32_t)n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
 }
-VEC_INLINE vec vec_load_n(const float *p, int64_t n) { return _mm256_maskload_ps(p, vec_mask(n)); }
-VEC_INLINE void vec_store_n(float *p, vec a, int64_t n) { _mm256_maskstore_ps(p, vec_mask(n), a); }
-VEC_INLINE vec vec_add(vec a, vec b) { return _mm256_add_ps(a, b); }
-VEC_INLINE vec vec_sub(vec a, vec b) { return _mm256_sub_ps(a, b); }
-VEC_INLINE vec vec_mul(vec a, vec b) { return _mm256_mul_ps(a, b); }
-VEC_INLINE vec vec_div(vec a, vec b) { return _mm256_div_ps(a, b); }
-VEC_INLINE vec vec_fma(vec a, vec b, vec c) { return _mm256_fmadd_ps(a, b, c); }
-VEC_INLINE vec vec_min(vec a, vec b) { return _mm256_min_ps(a, b); }
-VEC_INLINE vec vec_max(vec a, vec b) { return _mm256_max_ps(a, b); }
-VEC_INLINE vec vec_round(vec a) { return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+VEC_INLINE vec vec_load_n(const float *p, int64_t n)
+{
+    return _mm256_maskload_ps(p, vec_mask(n));
+}
+VEC_INLINE void vec_store_n(float *p, vec a, int64_t n)
+{
+    _mm256_maskstore_ps(p, vec_mask(n), a);
+}
+VEC_INLINE vec vec_add(vec a, vec b)
+{
+    return _mm256_add_ps(a, b);
+}
+VEC_INLINE vec vec_sub(vec a, vec b)
+{
+    return _mm256_sub_ps(a, b);
+}
+VEC_INLINE vec vec_mul(vec a, vec b)
+{
+    return _mm256_mul_ps(a, b);
+}
+VEC_INLINE vec vec_div(vec a, vec b)
+{
+    return _mm256_div_ps(a, b);
+}
+VEC_INLINE vec vec_fma(vec a, vec b, vec c)
+{
+    return _mm256_fmadd_ps(a, b, c);
+}
+VEC_INLINE vec vec_min(vec a, vec b)
+{
+    return _mm256_min_ps(a, b);
+}
+VEC_INLINE vec vec_max(vec a, vec b)
+{
+    return _mm256_max_ps(a, b);
+}
+VEC_INLINE vec vec_round(vec a)
+{
+    return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
 /* In two halves, so that results below 2^-126 stay right. */
 VEC_INLINE vec vec_scale2(vec a, vec n)
 {
@@ -109,7 +215,18 @@ VEC_INLINE float vec_sum(vec a)
     quarter = _mm_add_ps(quarter, _mm_movehl_ps(quarter, quarter));
     return _mm_cvtss_f32(_mm_add_ss(quarter, _mm_shuffle_ps(quarter, quarter, 1)));
 }
-VEC_INLINE vec vec_swap_pairs(vec a) { return _mm256_permute_ps(a, 0xB1); }
+VEC_INLINE vec vec_swap_pairs(vec a)
+{
+    return _mm256_permute_ps(a, 0xB1);
+}
+VEC_INLINE vec vec_even(vec a)
+{
+    return _mm256_moveldup_ps(a);
+}
+VEC_INLINE vec vec_odd(vec a)
+{
+    return _mm256_movehdup_ps(a);
+}
 VEC_INLINE int32_t vec_count_nonfinite(vec a, int64_t n)
 {
     __m256i exponent = _mm256_and_si256(_mm256_castps_si256(a), _mm256_set1_epi32(0x7F800000));
@@ -121,7 +238,10 @@ VEC_INLINE vec vec_load_bf16(const uint16_t *p)
     __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)p));
     return _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16));
 }
-VEC_INLINE vec vec_load_f16(const uint16_t *p) { return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)p)); }
+VEC_INLINE vec vec_load_f16(const uint16_t *p)
+{
+    return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)p));
+}
 VEC_INLINE void vec_store_bf16(uint16_t *p, vec a)
 {
     __m256i bits = _mm256_castps_si256(a), high = _mm256_srli_epi32(bits, 16);

@@ -15,10 +15,8 @@
 #endif
 
 static const char *const isa_names[] = {
-    [REEL_CPU_ISA_BASE] = "base",
-    [REEL_CPU_ISA_AVX2] = "avx2",
-    [REEL_CPU_ISA_AVX512] = "avx512",
-    [REEL_CPU_ISA_AVX512_BF16] = "avx512-bf16",
+    [REEL_CPU_ISA_BASE] = "base",     [REEL_CPU_ISA_AVX2] = "avx2",
+    [REEL_CPU_ISA_AVX512] = "avx512", [REEL_CPU_ISA_AVX512_BF16] = "avx512-bf16",
     [REEL_CPU_ISA_AMX] = "amx",
 };
 

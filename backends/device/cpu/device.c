@@ -79,7 +79,8 @@ static reel_status pick_isa(const reel_device_options *options, reel_cpu_isa *ou
 static reel_status cpu_open(const reel_host *host, const reel_device_options *options, reel_device **out, reel_error *err)
 {
     if (options && options->ordinal != 0) {
-        return REEL_FAIL(err, REEL_E_ARGUMENT, "there is one CPU device\ngiven: number %d\nallowed: 0\nremedy: use --threads to use part of it",
+        return REEL_FAIL(err, REEL_E_ARGUMENT,
+                         "there is one CPU device\ngiven: number %d\nallowed: 0\nremedy: use --threads to use part of it",
                          options->ordinal);
     }
     if (options && (options->n_thread < 0 || options->n_thread > 4096)) {
@@ -165,7 +166,8 @@ static reel_status cpu_props(reel_device *device, reel_device_props *out, reel_e
                                .alignment_bytes = ALIGNMENT,
                                .scratch_bytes = REEL_CPU_SCRATCH_MAX,
                                .weight_dtypes = 1U << REEL_DTYPE_F32 | 1U << REEL_DTYPE_BF16 | 1U << REEL_DTYPE_F16};
-    (void)snprintf(props.name, sizeof props.name, "%s, %d %s", device->cpu_name, device->n_thread, device->n_thread == 1 ? "thread" : "threads");
+    (void)snprintf(props.name, sizeof props.name, "%s, %d %s", device->cpu_name, device->n_thread,
+                   device->n_thread == 1 ? "thread" : "threads");
     (void)snprintf(props.isa, sizeof props.isa, "%s", reel_cpu_isa_name(device->isa));
     reel_cpu_onednn_version(props.library, sizeof props.library);
     props.has_fast_bf16 = reel_cpu_has_fast_bf16(device) ? 1 : 0;

@@ -16,6 +16,10 @@ reel_op_fn reel_cpu_op(reel_device *device, const char *name, uint32_t version);
 /* bf16 products run at twice the speed of f32 (AVX512-BF16 or AMX, with oneDNN). */
 bool reel_cpu_has_fast_bf16(const reel_device *device);
 
+/* linear.c, conv.c */
+reel_status reel_cpu_op_linear(reel_stream *stream, const void *args, reel_error *err);
+reel_status reel_cpu_op_conv3d(reel_stream *stream, const void *args, reel_error *err);
+
 /* pack.c */
 reel_status reel_cpu_weight_pack(reel_device *device, const reel_weight *weight, reel_dtype compute, reel_packed **out, size_t *bytes,
                                  reel_error *err);

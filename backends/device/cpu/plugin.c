@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The CPU device's entry in the table of built-in plug-ins. */
-#include "backends/device/cpu/device.h"
 #include "backends/device/cpu/plugin.h"
+#include "backends/device/cpu/device.h"
 
 /* Any machine can run it; a device with an accelerator scores higher. */
 static int32_t cpu_score(void)

@@ -149,7 +149,8 @@ reel_status reel_cpu_threads_open(reel_device *device, int32_t n_thread, reel_er
         p->workers[i] = (worker){.owner = p, .index = i + 1};
         if (pthread_create(&p->workers[i].handle, NULL, work, &p->workers[i]) != 0) {
             reel_cpu_threads_close(device);
-            return REEL_FAIL(err, REEL_E_DEVICE, "thread %d of %d could not be started\nremedy: ask for fewer threads, or raise `ulimit -u`", i + 2, n);
+            return REEL_FAIL(err, REEL_E_DEVICE,
+                             "thread %d of %d could not be started\nremedy: ask for fewer threads, or raise `ulimit -u`", i + 2, n);
         }
         p->n_worker++;
     }

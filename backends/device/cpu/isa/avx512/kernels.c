@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Our own kernels for AVX-512 (F, BW, VL, DQ): the templates, sixteen floats wide. */
+#include "backends/device/cpu/isa/row_tmpl.h"
+
+#include "backends/device/cpu/isa/gemm_tmpl.h"
+
+#define REEL_CPU_TABLE reel_cpu_kernels_avx512
+#include "backends/device/cpu/isa/table_tmpl.h"

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Products of f32 matrices, for any vec of vec.h: a block of rows against one packed panel of two vectors' width.
+ *
+ * Every output element is one chain of fused multiply-adds over k in order, carried on through c when k comes in pieces. The chain
+ * does not depend on the block of rows it was computed in, so neither do the bits. */
+#include "backends/device/cpu/isa/vec.h"
+#include "backends/device/cpu/kernels.h"
+
+enum {
+    GEMM_PANEL = 2 * VEC_N,
+#if defined(__AVX512F__)
+    GEMM_ROWS = 12, /* 24 of 32 registers hold sums */
+#else
+    GEMM_ROWS = 6, /* 12 of 16 */
+#endif
+};
+
+enum { GEMM_PACK_K = 64 };
+
+/* 64 columns of every row are widened side by side, then turned. */
+static void gemm_pack(const reel_weight *w, int64_t row, bool rounds, float *out)
+{
+    float line[GEMM_PANEL][GEMM_PACK_K];
+    uint16_t half[GEMM_PACK_K];
+    int64_t n_row = w->row_end - row < GEMM_PANEL ? w->row_end - row : GEMM_PANEL, n_col = w->n_col;
+    memset(line, 0, sizeof line);
+    for (int64_t k = 0; k < n_col; k += GEMM_PACK_K) {
+        int64_t n = n_col - k < GEMM_PACK_K ? n_col - k : GEMM_PACK_K;
+        for (int64_t r = 0; r < n_row; r++) {
+            to_f32(line[r], (const char *)w->data + (row + r) * w->row_stride_bytes + (size_t)k * reel_dtype_bytes(w->dtype), w->dtype, n);
+            if (!rounds) continue;
+            from_f32(half, REEL_DTYPE_BF16, line[r], n);
+            to_f32(line[r], half, REEL_DTYPE_BF16, n);
+        }
+        for (int64_t i = 0; i < n; i++) {
+            float *to = out + (k + i) * GEMM_PANEL;
+            for (int r = 0; r < GEMM_PANEL; r++) to[r] = line[r][i];
+        }
+    }
+}
+
+/* rows is a constant at every call, so the sums stay in registers. */
+VEC_INLINE void gemm_block(int rows, const float *a, int64_t a_stride, int64_t k, const float *b, float *c, int64_t c_stride, bool adds)
+{
+    vec sum[GEMM_ROWS][2];
+    for (int r = 0; r < rows; r++) {
+        sum[r][0] = adds ? vec_load(c + r * c_stride) : vec_zero();
+        sum[r][1] = adds ? vec_load(c + r * c_stride + VEC_N) : vec_zero();
+    }
+    for (int64_t i = 0; i < k; i++) {
+        vec b0 = vec_load(b + i * GEMM_PANEL), b1 = vec_load(b + i * GEMM_PANEL + VEC_N);
+        for (int r = 0; r < rows; r++) {
+            vec x = vec_set1(a[r * a_stride + i]);
+            sum[r][0] = vec_fma(x, b0, sum[r][0]);
+            sum[r][1] = vec_fma(x, b1, sum[r][1]);
+        }
+    }
+    for (int r = 0; r < rows; r++) {
+        vec_store(c + r * c_stride, sum[r][0]);
+        vec_store(c + r * c_stride + VEC_N, sum[r][1]);
+    }
+}
+
+static void gemm_product(const float *a, int64_t a_stride, int64_t m, int64_t k, const float *b, float *c, int64_t c_stride, bool adds)
+{
+    int64_t i = 0;
+    for (; i + GEMM_ROWS <= m; i += GEMM_ROWS) gemm_block(GEMM_ROWS, a + i * a_stride, a_stride, k, b, c + i * c_stride, c_stride, adds);
+    for (; i + 4 <= m; i += 4) gemm_block(4, a + i * a_stride, a_stride, k, b, c + i * c_stride, c_stride, adds);
+    for (; i < m; i++) gemm_block(1, a + i * a_stride, a_stride, k, b, c + i * c_stride, c_stride, adds);
+}

@@ -7,7 +7,9 @@
 
 static reel_status damaged(const char *path, size_t index, const char *what, reel_error *err)
 {
-    return REEL_FAIL(err, REEL_E_MODEL, "an added token is wrong\ngiven: entry %zu of \"added_tokens\" in %s, %s\nremedy: fetch the file again", index, path, what);
+    return REEL_FAIL(err, REEL_E_MODEL,
+                     "an added token is wrong\ngiven: entry %zu of \"added_tokens\" in %s, %s\nremedy: fetch the file again", index, path,
+                     what);
 }
 
 /* tokenizers numbers an added token by the model's piece of the same text, or else goes on after the last id; a file that says
@@ -62,8 +64,10 @@ static reel_status read_token(reel_added_lists *lists, const json_t *value, size
 reel_status reel_added_read(reel_added_lists *lists, const json_t *value, const char *path, reel_error *err)
 {
     if (value && !json_is_null(value) && (!json_is_array(value) || json_array_size(value) > REEL_ADDED_MAX)) {
-        return REEL_FAIL(err, REEL_E_MODEL, "the added tokens are wrong\ngiven: \"added_tokens\" in %s is %s\nallowed: an array of at most %d\n"
-                                            "remedy: fetch the file again", path, reel_json_type_name(value), REEL_ADDED_MAX);
+        return REEL_FAIL(err, REEL_E_MODEL,
+                         "the added tokens are wrong\ngiven: \"added_tokens\" in %s is %s\nallowed: an array of at most %d\n"
+                         "remedy: fetch the file again",
+                         path, reel_json_type_name(value), REEL_ADDED_MAX);
     }
     for (size_t i = 0; i < json_array_size(value); i++) REEL_TRY(read_token(lists, json_array_get(value, i), i, path, err));
     REEL_TRY(reel_vocab_index(&lists->raw.text, err));

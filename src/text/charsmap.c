@@ -22,7 +22,8 @@ static uint32_t read_u32(const uint8_t *b)
 
 static reel_status damaged(const char *path, const char *what, reel_error *err)
 {
-    return REEL_FAIL(err, REEL_E_MODEL, "a tokenizer's map of characters is damaged\ngiven: %s, %s\nremedy: fetch the file again", path, what);
+    return REEL_FAIL(err, REEL_E_MODEL, "a tokenizer's map of characters is damaged\ngiven: %s, %s\nremedy: fetch the file again", path,
+                     what);
 }
 
 /* Children of any unit, whatever the next byte, and all values lie within; then no walk can leave the arrays. */

@@ -16,10 +16,11 @@ enum { ROUNDS_MAX = 64, SEGMENT_MAX = 1000000 };
 static const struct {
     uint32_t from, to[3];
 } ligatures[] = {
-    {0x132, {'I', 'J'}},  {0x133, {'i', 'j'}},  {0x149, {0x2BC, 'n'}}, {0x1F1, {'D', 'Z'}}, {0x1F2, {'D', 'z'}},       {0x1F3, {'d', 'z'}},
-    {0x1C4, {'D', 0x17D}}, {0x1C5, {'D', 0x17E}}, {0x1C6, {'d', 0x17E}}, {0x1C7, {'L', 'J'}}, {0x1C8, {'L', 'j'}},       {0x1C9, {'l', 'j'}},
-    {0x1CA, {'N', 'J'}},  {0x1CB, {'N', 'j'}},  {0x1CC, {'n', 'j'}},   {0xFB00, {'f', 'f'}}, {0xFB01, {'f', 'i'}},      {0xFB02, {'f', 'l'}},
-    {0xFB03, {'f', 'f', 'i'}}, {0xFB04, {'f', 'f', 'l'}}, {0xFB05, {0x17F, 't'}}, {0xFB06, {'s', 't'}},
+    {0x132, {'I', 'J'}},    {0x133, {'i', 'j'}},   {0x149, {0x2BC, 'n'}}, {0x1F1, {'D', 'Z'}},       {0x1F2, {'D', 'z'}},
+    {0x1F3, {'d', 'z'}},    {0x1C4, {'D', 0x17D}}, {0x1C5, {'D', 0x17E}}, {0x1C6, {'d', 0x17E}},     {0x1C7, {'L', 'J'}},
+    {0x1C8, {'L', 'j'}},    {0x1C9, {'l', 'j'}},   {0x1CA, {'N', 'J'}},   {0x1CB, {'N', 'j'}},       {0x1CC, {'n', 'j'}},
+    {0xFB00, {'f', 'f'}},   {0xFB01, {'f', 'i'}},  {0xFB02, {'f', 'l'}},  {0xFB03, {'f', 'f', 'i'}}, {0xFB04, {'f', 'f', 'l'}},
+    {0xFB05, {0x17F, 't'}}, {0xFB06, {'s', 't'}},
 };
 
 static reel_status add_ligature(uint32_t c, reel_u32 *out, reel_error *err)
@@ -84,7 +85,8 @@ static size_t escape_length(const uint32_t *text, size_t n)
 
 static bool is_control(uint32_t c)
 {
-    return c <= 8 || c == 0xB || (c >= 0xE && c <= 0x1F) || c == 0x7F || (c >= 0x206A && c <= 0x206F) || c == 0xFEFF || (c >= 0xFFF9 && c <= 0xFFFC);
+    return c <= 8 || c == 0xB || (c >= 0xE && c <= 0x1F) || c == 0x7F || (c >= 0x206A && c <= 0x206F) || c == 0xFEFF ||
+           (c >= 0xFFF9 && c <= 0xFFFC);
 }
 
 static reel_status remove_controls(const reel_u32 *text, reel_u32 *out, reel_error *err)
@@ -135,8 +137,10 @@ static reel_status fix_segment(reel_u32 *text, bool unescape, reel_u32 scratch[2
         REEL_TRY(reel_u32_normalize(text, REEL_FORM_NFC, err));
         if (text->n == before->n && (text->n == 0 || memcmp(text->at, before->at, text->n * sizeof *text->at) == 0)) return REEL_OK;
     }
-    return REEL_FAIL(err, REEL_E_ARGUMENT, "the prompt does not come to rest when it is cleaned\ngiven: character references nested more than %d deep\n"
-                                           "remedy: write the characters themselves", ROUNDS_MAX);
+    return REEL_FAIL(err, REEL_E_ARGUMENT,
+                     "the prompt does not come to rest when it is cleaned\ngiven: character references nested more than %d deep\n"
+                     "remedy: write the characters themselves",
+                     ROUNDS_MAX);
 }
 
 /* Line by line. From the first line with "<" on, references are left alone: such a text is HTML and means them. */
@@ -176,13 +180,15 @@ static reel_status collapse_space(const reel_u32 *text, reel_u32 *out, reel_erro
 static reel_status check_input(const char *text, size_t n, reel_error *err)
 {
     if (n > REEL_PROMPT_BYTES_MAX) {
-        return REEL_FAIL(err, REEL_E_ARGUMENT, "the prompt is too long\ngiven: %zu bytes\nallowed: %d bytes\nremedy: shorten it", n, REEL_PROMPT_BYTES_MAX);
+        return REEL_FAIL(err, REEL_E_ARGUMENT, "the prompt is too long\ngiven: %zu bytes\nallowed: %d bytes\nremedy: shorten it", n,
+                         REEL_PROMPT_BYTES_MAX);
     }
 #ifndef REEL_WITH_ICU
     for (size_t i = 0; i < n; i++) {
         if ((unsigned char)text[i] < 0x80) continue;
-        return REEL_FAIL(err, REEL_E_UNSUPPORTED, "this build has no Unicode tables and takes only ASCII prompts\ngiven: byte %zu is 0x%02X\n"
-                                                  "allowed: ASCII\nremedy: write the prompt in ASCII, or build reel with ICU (-DREEL_ICU=ON)",
+        return REEL_FAIL(err, REEL_E_UNSUPPORTED,
+                         "this build has no Unicode tables and takes only ASCII prompts\ngiven: byte %zu is 0x%02X\n"
+                         "allowed: ASCII\nremedy: write the prompt in ASCII, or build reel with ICU (-DREEL_ICU=ON)",
                          i, (unsigned)(unsigned char)text[i]);
     }
 #else

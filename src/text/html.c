@@ -27,8 +27,10 @@ static const reel_html_entity *find_name(const uint32_t *name, size_t n)
         size_t mid = low + (high - low) / 2;
         int order = strcmp(key, reel_html_entities[mid].name);
         if (order == 0) return &reel_html_entities[mid];
-        if (order < 0) high = mid;
-        else low = mid + 1;
+        if (order < 0)
+            high = mid;
+        else
+            low = mid + 1;
     }
     return NULL;
 }
@@ -50,16 +52,21 @@ static const uint32_t windows_1252[32] = {0x20AC, 0x81,   0x201A, 0x0192, 0x201E
 /* Characters that a number may not name; they vanish. */
 static bool is_forbidden(uint32_t c)
 {
-    return (c >= 1 && c <= 8) || c == 0xB || (c >= 0xE && c <= 0x1F) || (c >= 0x7F && c <= 0x9F) || (c >= 0xFDD0 && c <= 0xFDEF) || (c & 0xFFFE) == 0xFFFE;
+    return (c >= 1 && c <= 8) || c == 0xB || (c >= 0xE && c <= 0x1F) || (c >= 0x7F && c <= 0x9F) || (c >= 0xFDD0 && c <= 0xFDEF) ||
+           (c & 0xFFFE) == 0xFFFE;
 }
 
 static void take_number(uint32_t value, size_t used, reference *out)
 {
     *out = (reference){.n = 1, .used = used};
-    if (value == 0 || (value >= 0xD800 && value <= 0xDFFF) || value > 0x10FFFF) out->to[0] = 0xFFFD;
-    else if (value >= 0x80 && value <= 0x9F) out->to[0] = windows_1252[value - 0x80];
-    else if (is_forbidden(value)) out->n = 0;
-    else out->to[0] = value;
+    if (value == 0 || (value >= 0xD800 && value <= 0xDFFF) || value > 0x10FFFF)
+        out->to[0] = 0xFFFD;
+    else if (value >= 0x80 && value <= 0x9F)
+        out->to[0] = windows_1252[value - 0x80];
+    else if (is_forbidden(value))
+        out->n = 0;
+    else
+        out->to[0] = value;
 }
 
 static int digit_of(uint32_t c, uint32_t base)
@@ -110,7 +117,8 @@ static bool read_full(const uint32_t *text, size_t n, reference *out)
 {
     if (n > 0 && text[0] == '#') return read_number(text, n, out);
     size_t length = 0;
-    while (length < n && length < NAME_MAX_CHARS && !strchr("\t\n\f <&#;", (int)(text[length] < 0x80 && text[length] ? text[length] : 'x'))) length++;
+    while (length < n && length < NAME_MAX_CHARS && !strchr("\t\n\f <&#;", (int)(text[length] < 0x80 && text[length] ? text[length] : 'x')))
+        length++;
     if (length == 0) return false;
     size_t whole = length < n && text[length] == ';' ? length + 1 : length;
     for (size_t cut = whole; cut >= 2; cut--) {

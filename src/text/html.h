@@ -11,8 +11,8 @@
 
 typedef struct reel_html_entity {
     const char *name; /* without "&" */
-    uint32_t to[3];   /* zeros after the last */
-    int kind;         /* 0: of the standard; 1: in capitals, for the careful reading only */
+    uint32_t to[3]; /* zeros after the last */
+    int kind; /* 0: of the standard; 1: in capitals, for the careful reading only */
 } reel_html_entity;
 
 extern const reel_html_entity reel_html_entities[];

@@ -147,7 +147,8 @@ static bool next_variant(const uint8_t *b, size_t n, size_t *at, uint32_t *c)
         *at += 2;
         return true;
     }
-    if (left >= 6 && p[0] == 0xED && in(p[1], 0xA0, 0xAF) && in(p[2], 0x80, 0xBF) && p[3] == 0xED && in(p[4], 0xB0, 0xBF) && in(p[5], 0x80, 0xBF)) {
+    if (left >= 6 && p[0] == 0xED && in(p[1], 0xA0, 0xAF) && in(p[2], 0x80, 0xBF) && p[3] == 0xED && in(p[4], 0xB0, 0xBF) &&
+        in(p[5], 0x80, 0xBF)) {
         *c = 0x10000u + ((p[1] & 0xFu) << 16 | (p[2] & 0x3Fu) << 10 | (p[4] & 0xFu) << 6 | (p[5] & 0x3Fu));
         *at += 6;
         return true;
@@ -208,7 +209,8 @@ static bool is_continuation(uint32_t c)
 /* Blanks, dashes, quotation marks, the bullet and the ellipsis stand for themselves beside mojibake. */
 static bool is_strict_continuation(uint32_t c)
 {
-    bool is_punctuation = c == ' ' || (c >= 0x2013 && c <= 0x2015) || (c >= 0x2018 && c <= 0x201A) || (c >= 0x201C && c <= 0x201E) || c == 0x2022 || c == 0x2026;
+    bool is_punctuation = c == ' ' || (c >= 0x2013 && c <= 0x2015) || (c >= 0x2018 && c <= 0x201A) || (c >= 0x201C && c <= 0x201E) ||
+                          c == 0x2022 || c == 0x2026;
     return !is_punctuation && has_byte(c, 0x80, 0xBF);
 }
 

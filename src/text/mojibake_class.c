@@ -97,9 +97,19 @@ typedef struct sequence {
 
 #define ACCENTED (LOWER | UPPER)
 #define SIGNS (BOX | OPENER | CLOSER | MONEY | NUMERIC | LAW)
-#define ARABIC {.spelt = "ØÙ"}, {COMMON | MONEY | BAD | NUMERIC | OPENER, "ŸŠ®°µ»"}
-#define CYRILLIC {.spelt = "ВГРС"}
-#define GREEK {.spelt = "ΒΓΞΟ"}
+#define ARABIC                                                  \
+    {.spelt = "ØÙ"},                                            \
+    {                                                           \
+        COMMON | MONEY | BAD | NUMERIC | OPENER, "ŸŠ®°µ»" \
+    }
+#define CYRILLIC            \
+    {                       \
+        .spelt = "ВГРС" \
+    }
+#define GREEK               \
+    {                       \
+        .spelt = "ΒΓΞΟ" \
+    }
 
 /* clang-format off */
 static const sequence sequences[] = {

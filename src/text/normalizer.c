@@ -39,16 +39,20 @@ static reel_status init_map(reel_normal_step *step, const json_t *value, const c
 {
     const json_t *map = json_object_get(value, "precompiled_charsmap");
     if (!json_is_string(map)) {
-        return REEL_FAIL(err, REEL_E_MODEL, "a normaliser has no map\ngiven: \"precompiled_charsmap\" in %s is %s\nallowed: a string\n"
-                                            "remedy: fetch the file again", path, reel_json_type_name(map));
+        return REEL_FAIL(err, REEL_E_MODEL,
+                         "a normaliser has no map\ngiven: \"precompiled_charsmap\" in %s is %s\nallowed: a string\n"
+                         "remedy: fetch the file again",
+                         path, reel_json_type_name(map));
     }
     size_t n = json_string_length(map), made = 0;
     uint8_t *bytes = malloc(n + 1);
     if (!bytes) return REEL_FAIL(err, REEL_E_MEMORY, "out of memory for a map of %zu bytes\nremedy: close other programs", n);
     reel_status status = REEL_OK;
     if (!decode_base64(json_string_value(map), n, bytes, &made)) {
-        status = REEL_FAIL(err, REEL_E_MODEL, "a normaliser's map is damaged\ngiven: \"precompiled_charsmap\" in %s is not base64\nremedy: fetch the file "
-                                              "again", path);
+        status = REEL_FAIL(err, REEL_E_MODEL,
+                           "a normaliser's map is damaged\ngiven: \"precompiled_charsmap\" in %s is not base64\nremedy: fetch the file "
+                           "again",
+                           path);
     } else {
         status = reel_charsmap_init(&step->map, bytes, made, path, err);
     }
@@ -60,7 +64,8 @@ static reel_status need_string(const json_t *value, const char *key, const char 
 {
     const json_t *text = json_object_get(value, key);
     if (!json_is_string(text)) {
-        return REEL_FAIL(err, REEL_E_MODEL, "a normaliser lacks a text\ngiven: \"%s\" in %s is %s\nallowed: a string\nremedy: fetch the file again", key, path,
+        return REEL_FAIL(err, REEL_E_MODEL,
+                         "a normaliser lacks a text\ngiven: \"%s\" in %s is %s\nallowed: a string\nremedy: fetch the file again", key, path,
                          reel_json_type_name(text));
     }
     return reel_buf_append(out, json_string_value(text), json_string_length(text), err);
@@ -72,8 +77,10 @@ static reel_status init_replace(reel_normal_step *step, const json_t *value, con
     REEL_TRY(need_string(value, "content", path, &step->content, err));
     if (json_is_string(regex)) {
         if (strcmp(json_string_value(regex), " {2,}") != 0) {
-            return REEL_FAIL(err, REEL_E_UNSUPPORTED, "a normaliser replaces by a pattern that reel does not know\ngiven: \"%.80s\" in %s\nallowed: \" {2,}\", or "
-                                                      "a plain text\nremedy: use a tokenizer of a Wan model", json_string_value(regex), path);
+            return REEL_FAIL(err, REEL_E_UNSUPPORTED,
+                             "a normaliser replaces by a pattern that reel does not know\ngiven: \"%.80s\" in %s\nallowed: \" {2,}\", or "
+                             "a plain text\nremedy: use a tokenizer of a Wan model",
+                             json_string_value(regex), path);
         }
         step->kind = REEL_NORMAL_BLANKS;
         return REEL_OK;
@@ -99,15 +106,16 @@ static reel_status init_one(reel_normalizer *normalizer, const json_t *value, co
         reel_normal_kind kind;
         reel_form form;
     } kinds[] = {
-        {"Precompiled", REEL_NORMAL_MAP, 0},       {"Strip", REEL_NORMAL_STRIP, 0},
-        {"Replace", REEL_NORMAL_REPLACE, 0},       {"Prepend", REEL_NORMAL_PREPEND, 0},
-        {"NFC", REEL_NORMAL_FORM, REEL_FORM_NFC},  {"NFD", REEL_NORMAL_FORM, REEL_FORM_NFD},
+        {"Precompiled", REEL_NORMAL_MAP, 0},        {"Strip", REEL_NORMAL_STRIP, 0},
+        {"Replace", REEL_NORMAL_REPLACE, 0},        {"Prepend", REEL_NORMAL_PREPEND, 0},
+        {"NFC", REEL_NORMAL_FORM, REEL_FORM_NFC},   {"NFD", REEL_NORMAL_FORM, REEL_FORM_NFD},
         {"NFKC", REEL_NORMAL_FORM, REEL_FORM_NFKC}, {"NFKD", REEL_NORMAL_FORM, REEL_FORM_NFKD},
     };
     for (size_t i = 0; i < REEL_COUNT(kinds); i++) {
         if (strcmp(type, kinds[i].type) != 0) continue;
         if (normalizer->n == REEL_NORMAL_STEPS_MAX) {
-            return REEL_FAIL(err, REEL_E_UNSUPPORTED, "a normaliser has too many steps\ngiven: %s\nallowed: %d\nremedy: use a tokenizer of a Wan model", path,
+            return REEL_FAIL(err, REEL_E_UNSUPPORTED,
+                             "a normaliser has too many steps\ngiven: %s\nallowed: %d\nremedy: use a tokenizer of a Wan model", path,
                              REEL_NORMAL_STEPS_MAX);
         }
         reel_normal_step *step = &normalizer->step[normalizer->n++];
@@ -118,8 +126,10 @@ static reel_status init_one(reel_normalizer *normalizer, const json_t *value, co
         if (step->kind == REEL_NORMAL_PREPEND) return need_string(value, "prepend", path, &step->content, err);
         return REEL_OK;
     }
-    return REEL_FAIL(err, REEL_E_UNSUPPORTED, "a tokenizer normalises in a way that reel does not know\ngiven: \"%.80s\" in %s\nallowed: Sequence, Precompiled, "
-                                              "Strip, Replace, Prepend, NFC, NFD, NFKC, NFKD\nremedy: use a tokenizer of a Wan model", type, path);
+    return REEL_FAIL(err, REEL_E_UNSUPPORTED,
+                     "a tokenizer normalises in a way that reel does not know\ngiven: \"%.80s\" in %s\nallowed: Sequence, Precompiled, "
+                     "Strip, Replace, Prepend, NFC, NFD, NFKC, NFKD\nremedy: use a tokenizer of a Wan model",
+                     type, path);
 }
 
 static reel_status init_any(reel_normalizer *normalizer, const json_t *value, int depth, const char *path, reel_error *err)
@@ -132,8 +142,9 @@ static reel_status init_any(reel_normalizer *normalizer, const json_t *value, in
     if (strcmp(json_string_value(type), "Sequence") != 0) return init_one(normalizer, value, json_string_value(type), path, err);
     const json_t *list = json_object_get(value, "normalizers");
     if (!json_is_array(list) || depth >= 4) {
-        return REEL_FAIL(err, REEL_E_MODEL, "a list of normalisers is wrong\ngiven: %s\nallowed: an array, nested 4 deep at most\nremedy: fetch the file again",
-                         path);
+        return REEL_FAIL(
+            err, REEL_E_MODEL,
+            "a list of normalisers is wrong\ngiven: %s\nallowed: an array, nested 4 deep at most\nremedy: fetch the file again", path);
     }
     for (size_t i = 0; i < json_array_size(list); i++) REEL_TRY(init_any(normalizer, json_array_get(list, i), depth + 1, path, err));
     return REEL_OK;
@@ -239,7 +250,8 @@ static reel_status run_strip(const reel_normal_step *step, const char *text, siz
 /* Bytes of text that a REPLACE or BLANKS step takes at its beginning. */
 static size_t replaced(const reel_normal_step *step, const char *text, size_t n)
 {
-    if (step->kind == REEL_NORMAL_REPLACE) return n >= step->pattern.n && memcmp(text, step->pattern.data, step->pattern.n) == 0 ? step->pattern.n : 0;
+    if (step->kind == REEL_NORMAL_REPLACE)
+        return n >= step->pattern.n && memcmp(text, step->pattern.data, step->pattern.n) == 0 ? step->pattern.n : 0;
     size_t run = 0;
     while (run < n && text[run] == ' ') run++;
     return run >= 2 ? run : 0;

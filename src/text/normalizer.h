@@ -11,15 +11,22 @@
 #include "text/charsmap.h"
 #include "text/unicode.h"
 
-typedef enum reel_normal_kind { REEL_NORMAL_MAP, REEL_NORMAL_STRIP, REEL_NORMAL_REPLACE, REEL_NORMAL_BLANKS, REEL_NORMAL_PREPEND, REEL_NORMAL_FORM } reel_normal_kind;
+typedef enum reel_normal_kind {
+    REEL_NORMAL_MAP,
+    REEL_NORMAL_STRIP,
+    REEL_NORMAL_REPLACE,
+    REEL_NORMAL_BLANKS,
+    REEL_NORMAL_PREPEND,
+    REEL_NORMAL_FORM
+} reel_normal_kind;
 
 typedef struct reel_normal_step {
     reel_normal_kind kind;
-    reel_charsmap map;     /* MAP */
-    bool left, right;      /* STRIP */
-    reel_buf pattern;      /* REPLACE */
-    reel_buf content;      /* REPLACE, BLANKS (runs of two or more), PREPEND */
-    reel_form form;        /* FORM */
+    reel_charsmap map; /* MAP */
+    bool left, right; /* STRIP */
+    reel_buf pattern; /* REPLACE */
+    reel_buf content; /* REPLACE, BLANKS (runs of two or more), PREPEND */
+    reel_form form; /* FORM */
 } reel_normal_step;
 
 enum { REEL_NORMAL_STEPS_MAX = 16 };

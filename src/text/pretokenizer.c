@@ -7,7 +7,8 @@
 
 static reel_status damaged(const char *path, const char *what, reel_error *err)
 {
-    return REEL_FAIL(err, REEL_E_MODEL, "a pre-tokenizer is wrong\ngiven: \"pre_tokenizer\" in %s, %s\nremedy: fetch the file again", path, what);
+    return REEL_FAIL(err, REEL_E_MODEL, "a pre-tokenizer is wrong\ngiven: \"pre_tokenizer\" in %s, %s\nremedy: fetch the file again", path,
+                     what);
 }
 
 static reel_status read_prepend(reel_pre_step *step, const reel_json *object, reel_error *err)
@@ -16,11 +17,16 @@ static reel_status read_prepend(reel_pre_step *step, const reel_json *object, re
     bool adds = true;
     REEL_TRY(reel_json_opt_string(object, "prepend_scheme", &scheme, err));
     REEL_TRY(reel_json_opt_bool(object, "add_prefix_space", &adds, err));
-    if (!scheme || strcmp(scheme, "always") == 0) step->prepend = REEL_PREPEND_ALWAYS;
-    else if (strcmp(scheme, "first") == 0) step->prepend = REEL_PREPEND_FIRST;
-    else if (strcmp(scheme, "never") == 0) step->prepend = REEL_PREPEND_NEVER;
-    else return damaged(object->path, "its \"prepend_scheme\" is none of always, first, never", err);
-    if (!adds && step->prepend != REEL_PREPEND_NEVER) return damaged(object->path, "\"add_prefix_space\" contradicts \"prepend_scheme\"", err);
+    if (!scheme || strcmp(scheme, "always") == 0)
+        step->prepend = REEL_PREPEND_ALWAYS;
+    else if (strcmp(scheme, "first") == 0)
+        step->prepend = REEL_PREPEND_FIRST;
+    else if (strcmp(scheme, "never") == 0)
+        step->prepend = REEL_PREPEND_NEVER;
+    else
+        return damaged(object->path, "its \"prepend_scheme\" is none of always, first, never", err);
+    if (!adds && step->prepend != REEL_PREPEND_NEVER)
+        return damaged(object->path, "\"add_prefix_space\" contradicts \"prepend_scheme\"", err);
     return REEL_OK;
 }
 
@@ -32,7 +38,8 @@ static reel_status init_metaspace(reel_pre_step *step, const json_t *value, cons
     uint32_t c = 0;
     *step = (reel_pre_step){.is_metaspace = true, .splits = true};
     REEL_TRY(reel_json_opt_string(&object, "replacement", &mark, err));
-    if (!mark || !reel_utf8_next(mark, strlen(mark), &at, &c) || at != strlen(mark)) return damaged(path, "its \"replacement\" is not one character", err);
+    if (!mark || !reel_utf8_next(mark, strlen(mark), &at, &c) || at != strlen(mark))
+        return damaged(path, "its \"replacement\" is not one character", err);
     memcpy(step->mark, mark, at + 1);
     REEL_TRY(reel_json_opt_bool(&object, "split", &step->splits, err));
     return read_prepend(step, &object, err);
@@ -56,8 +63,10 @@ static reel_status init_any(reel_pretokenizer *pre, const json_t *value, int dep
         *step = (reel_pre_step){.is_metaspace = false};
         return REEL_OK;
     }
-    return REEL_FAIL(err, REEL_E_UNSUPPORTED, "a tokenizer cuts text in a way that reel does not know\ngiven: \"%.80s\" in %s\nallowed: Sequence, Metaspace, "
-                                              "WhitespaceSplit\nremedy: use a tokenizer of a Wan model", name, path);
+    return REEL_FAIL(err, REEL_E_UNSUPPORTED,
+                     "a tokenizer cuts text in a way that reel does not know\ngiven: \"%.80s\" in %s\nallowed: Sequence, Metaspace, "
+                     "WhitespaceSplit\nremedy: use a tokenizer of a Wan model",
+                     name, path);
 }
 
 reel_status reel_pretokenizer_init(reel_pretokenizer *pre, const json_t *value, const char *path, reel_error *err)
@@ -125,7 +134,8 @@ static reel_status run(const walk *w, int32_t step, const char *text, size_t n, 
     return w->pre->step[step].is_metaspace ? run_metaspace(w, step, text, n, lead, err) : run_whitespace(w, step, text, n, lead, err);
 }
 
-reel_status reel_pretokenize(const reel_pretokenizer *pre, const char *text, size_t n, size_t lead, reel_word_fn *each, void *user, reel_error *err)
+reel_status reel_pretokenize(const reel_pretokenizer *pre, const char *text, size_t n, size_t lead, reel_word_fn *each, void *user,
+                             reel_error *err)
 {
     const walk w = {.pre = pre, .each = each, .user = user};
     return n == 0 ? REEL_OK : run(&w, 0, text, n, lead, err);

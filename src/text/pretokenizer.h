@@ -12,8 +12,8 @@
 typedef enum reel_prepend { REEL_PREPEND_ALWAYS, REEL_PREPEND_FIRST, REEL_PREPEND_NEVER } reel_prepend;
 
 typedef struct reel_pre_step {
-    bool is_metaspace;  /* or white-space split */
-    char mark[5];       /* what a blank becomes; one character */
+    bool is_metaspace; /* or white-space split */
+    char mark[5]; /* what a blank becomes; one character */
     reel_prepend prepend;
     bool splits;
 } reel_pre_step;
@@ -30,6 +30,7 @@ reel_status reel_pretokenizer_init(reel_pretokenizer *pre, const json_t *value, 
 typedef reel_status reel_word_fn(void *user, const char *text, size_t n, reel_error *err);
 /* Calls each for every stretch, none of them empty. lead: how many bytes of text come from the first character of the whole prompt; a
  * stretch that begins among them is the first one. */
-reel_status reel_pretokenize(const reel_pretokenizer *pre, const char *text, size_t n, size_t lead, reel_word_fn *each, void *user, reel_error *err);
+reel_status reel_pretokenize(const reel_pretokenizer *pre, const char *text, size_t n, size_t lead, reel_word_fn *each, void *user,
+                             reel_error *err);
 
 #endif

@@ -17,8 +17,8 @@ typedef struct wire {
 
 typedef struct field {
     uint32_t number, kind; /* kind 0: number; 1, 5: fixed 8, 4 bytes; 2: bytes */
-    uint64_t value;        /* kinds 0 and 5 */
-    const uint8_t *bytes;  /* kind 2 */
+    uint64_t value; /* kinds 0 and 5 */
+    const uint8_t *bytes; /* kind 2 */
     size_t n;
 } field;
 
@@ -103,8 +103,10 @@ static reel_status read_trainer(const field *from, const char *path, reel_error 
         field f;
         if (!read_field(&w, &f)) return damaged(path, "its settings are cut short", err);
         if (f.number == 3 && f.kind == 0 && f.value != 1) {
-            return REEL_FAIL(err, REEL_E_UNSUPPORTED, "a SentencePiece model is of another kind\ngiven: %s, kind %llu\nallowed: 1 (unigram)\n"
-                                                      "remedy: use a tokenizer of a Wan model", path, (unsigned long long)f.value);
+            return REEL_FAIL(err, REEL_E_UNSUPPORTED,
+                             "a SentencePiece model is of another kind\ngiven: %s, kind %llu\nallowed: 1 (unigram)\n"
+                             "remedy: use a tokenizer of a Wan model",
+                             path, (unsigned long long)f.value);
         }
     }
     return REEL_OK;

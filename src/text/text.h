@@ -2,7 +2,7 @@
  *
  * From a prompt to token ids, and from ids to umT5 states.
  *
- * Cleaning follows diffusers with ftfy 6.3 (docs/model.md lists the rules); ids follow tokenizer.json through the tokenizers library. The
+ * Cleaning follows diffusers with ftfy 6.3 (docs/text-cleaning.md lists the rules); ids follow tokenizer.json through the tokenizers library. The
  * encoder computes the real tokens only: rows of padding are zeros by definition and stand as a count. */
 #ifndef REEL_TEXT_TEXT_H
 #define REEL_TEXT_TEXT_H

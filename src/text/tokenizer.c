@@ -9,6 +9,17 @@
 #include "base/file.h"
 #include "text/tokenizer_file.h"
 
+typedef reel_status read_fn(reel_tokenizer *tokenizer, const reel_buf *file, const char *path, reel_error *err);
+
+static reel_status read_file(reel_tokenizer *tokenizer, read_fn *read, const char *path, reel_error *err)
+{
+    reel_buf file = {0};
+    reel_status status = reel_read_file(path, REEL_TOKENIZER_BYTES_MAX, &file, err);
+    if (status == REEL_OK) status = read(tokenizer, &file, path, err);
+    reel_buf_deinit(&file);
+    return status;
+}
+
 reel_status reel_tokenizer_open(const char *dir, reel_tokenizer **out, reel_error *err)
 {
     char json[REEL_PATH_MAX], spm[REEL_PATH_MAX];
@@ -16,13 +27,15 @@ reel_status reel_tokenizer_open(const char *dir, reel_tokenizer **out, reel_erro
     REEL_TRY(reel_path_join(spm, sizeof spm, dir, "spiece.model", err));
     bool has_json = reel_path_is_file(json), has_spm = reel_path_is_file(spm);
     if (!has_json && !has_spm) {
-        return REEL_FAIL(err, REEL_E_MODEL, "the tokenizer is missing\ngiven: %s\nallowed: a folder with tokenizer.json, or spiece.model, or both\n"
-                                            "remedy: fetch the model's folder \"tokenizer\"", dir);
+        return REEL_FAIL(err, REEL_E_MODEL,
+                         "the tokenizer is missing\ngiven: %s\nallowed: a folder with tokenizer.json, or spiece.model, or both\n"
+                         "remedy: fetch the model's folder \"tokenizer\"",
+                         dir);
     }
     reel_tokenizer *made = calloc(1, sizeof *made);
     if (!made) return REEL_FAIL(err, REEL_E_MEMORY, "out of memory for a tokenizer\nremedy: close other programs");
-    reel_status status = has_json ? reel_tokenizer_read_json(made, json, err) : REEL_OK;
-    if (status == REEL_OK && has_spm) status = reel_tokenizer_read_spm(made, spm, err);
+    reel_status status = has_json ? read_file(made, reel_tokenizer_read_json, json, err) : REEL_OK;
+    if (status == REEL_OK && has_spm) status = read_file(made, reel_tokenizer_read_spm, spm, err);
     if (status != REEL_OK) {
         reel_tokenizer_close(&made);
         return reel_trace(err, status, __FILE__, __LINE__);
@@ -55,7 +68,7 @@ int32_t reel_tokenizer_vocab(const reel_tokenizer *tokenizer)
 typedef struct collector {
     const reel_tokenizer *tokenizer;
     int32_t room; /* ids that fit before </s> */
-    int64_t n;    /* ids seen */
+    int64_t n; /* ids seen */
     reel_tokens tokens;
     size_t n_cut_text;
 } collector;
@@ -125,7 +138,8 @@ static reel_status take_section(void *user, const char *text, size_t from, size_
     normal_section section = {.c = c};
     reel_status status = reel_normalize(&c->tokenizer->normalizer, text + from, to - from, &normal, &section.lead, err);
     if (from > 0) section.lead = 0;
-    if (status == REEL_OK && normal.n > 0) status = reel_added_split(&c->tokenizer->normalized, normal.data, normal.n, take_normal_section, &section, err);
+    if (status == REEL_OK && normal.n > 0)
+        status = reel_added_split(&c->tokenizer->normalized, normal.data, normal.n, take_normal_section, &section, err);
     reel_buf_deinit(&normal);
     return status;
 }
@@ -151,7 +165,8 @@ static reel_status encode_spm(collector *c, const char *text, size_t n, reel_err
 {
     char reason[REEL_SPM_REASON_MAX] = "an id outside its vocabulary";
     if (reel_spm_encode(c->tokenizer->spm, text, n, take_spm_id, c, reason) == 0) return REEL_OK;
-    return REEL_FAIL(err, REEL_E_MODEL, "SentencePiece could not cut a text into pieces\ngiven: %s\nremedy: fetch spiece.model again", reason);
+    return REEL_FAIL(err, REEL_E_MODEL, "SentencePiece could not cut a text into pieces\ngiven: %s\nremedy: fetch spiece.model again",
+                     reason);
 }
 
 /* ---- the call ---------------------------------------------------------------------------------------------------------- */
@@ -159,17 +174,21 @@ static reel_status encode_spm(collector *c, const char *text, size_t n, reel_err
 static reel_status check_text(const char *text, size_t n, int32_t max_token, reel_error *err)
 {
     if (max_token < 1 || max_token > REEL_TOKEN_MAX) {
-        return REEL_FAIL(err, REEL_E_ARGUMENT, "a number of tokens is out of range\ngiven: %d\nallowed: 1 to %d\nremedy: give a number in this range", max_token,
+        return REEL_FAIL(err, REEL_E_ARGUMENT,
+                         "a number of tokens is out of range\ngiven: %d\nallowed: 1 to %d\nremedy: give a number in this range", max_token,
                          REEL_TOKEN_MAX);
     }
     if (n > REEL_PROMPT_BYTES_MAX * (size_t)4) {
-        return REEL_FAIL(err, REEL_E_ARGUMENT, "a text is too long\ngiven: %zu bytes\nallowed: %d bytes\nremedy: shorten it", n, REEL_PROMPT_BYTES_MAX * 4);
+        return REEL_FAIL(err, REEL_E_ARGUMENT, "a text is too long\ngiven: %zu bytes\nallowed: %d bytes\nremedy: shorten it", n,
+                         REEL_PROMPT_BYTES_MAX * 4);
     }
     for (size_t at = 0; at < n;) {
         uint32_t c = 0;
         if (!reel_utf8_next(text, n, &at, &c)) {
-            return REEL_FAIL(err, REEL_E_ARGUMENT, "the text is not UTF-8\ngiven: byte %zu is 0x%02X, which begins no valid character\nallowed: UTF-8\n"
-                                                   "remedy: save the text as UTF-8", at, (unsigned)(unsigned char)text[at]);
+            return REEL_FAIL(err, REEL_E_ARGUMENT,
+                             "the text is not UTF-8\ngiven: byte %zu is 0x%02X, which begins no valid character\nallowed: UTF-8\n"
+                             "remedy: save the text as UTF-8",
+                             at, (unsigned)(unsigned char)text[at]);
         }
     }
     return REEL_OK;

@@ -4,6 +4,7 @@
 #ifndef REEL_TEXT_TOKENIZER_FILE_H
 #define REEL_TEXT_TOKENIZER_FILE_H
 
+#include "base/buf.h"
 #include "text/added.h"
 #include "text/pretokenizer.h"
 #include "text/spm.h"
@@ -23,9 +24,9 @@ struct reel_tokenizer {
     int32_t eos, vocab_end;
 };
 
-/* Reads tokenizer.json at path. */
-reel_status reel_tokenizer_read_json(reel_tokenizer *tokenizer, const char *path, reel_error *err);
-/* Reads spiece.model at path. With tokenizer.json read before, its pieces must be the same, and are then dropped. */
-reel_status reel_tokenizer_read_spm(reel_tokenizer *tokenizer, const char *path, reel_error *err);
+/* Reads the bytes of a tokenizer.json; path names it in messages. */
+reel_status reel_tokenizer_read_json(reel_tokenizer *tokenizer, const reel_buf *file, const char *path, reel_error *err);
+/* Reads the bytes of a spiece.model. With tokenizer.json read before, its pieces must be the same, and are then dropped. */
+reel_status reel_tokenizer_read_spm(reel_tokenizer *tokenizer, const reel_buf *file, const char *path, reel_error *err);
 
 #endif

@@ -88,8 +88,10 @@ reel_status reel_u32_from_utf8(const char *text, size_t n, reel_u32 *out, reel_e
     for (size_t at = 0; at < n;) {
         uint32_t c = 0;
         if (!reel_utf8_next(text, n, &at, &c)) {
-            return REEL_FAIL(err, REEL_E_ARGUMENT, "the text is not UTF-8\ngiven: byte %zu is 0x%02X, which begins no valid character\nallowed: UTF-8\n"
-                                                   "remedy: save the text as UTF-8", at, (unsigned)(unsigned char)text[at]);
+            return REEL_FAIL(err, REEL_E_ARGUMENT,
+                             "the text is not UTF-8\ngiven: byte %zu is 0x%02X, which begins no valid character\nallowed: UTF-8\n"
+                             "remedy: save the text as UTF-8",
+                             at, (unsigned)(unsigned char)text[at]);
         }
         out->at[out->n++] = c;
     }
@@ -112,8 +114,8 @@ reel_status reel_u32_to_utf8(const uint32_t *text, size_t n, reel_buf *out, reel
 
 bool reel_char_is_white(uint32_t c)
 {
-    return (c >= 9 && c <= 13) || c == 0x20 || c == 0x85 || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 ||
-           c == 0x202F || c == 0x205F || c == 0x3000;
+    return (c >= 9 && c <= 13) || c == 0x20 || c == 0x85 || c == 0xA0 || c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 ||
+           c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
 }
 
 bool reel_char_is_space(uint32_t c)
@@ -141,8 +143,8 @@ bool reel_char_is_alnum(uint32_t c)
 bool reel_char_is_word(uint32_t c)
 {
     if (c < 0x80) return ascii_alnum(c);
-    return (U_GET_GC_MASK((UChar32)c) & (U_GC_M_MASK | U_GC_ND_MASK | U_GC_PC_MASK)) != 0 || u_hasBinaryProperty((UChar32)c, UCHAR_ALPHABETIC) ||
-           u_hasBinaryProperty((UChar32)c, UCHAR_JOIN_CONTROL);
+    return (U_GET_GC_MASK((UChar32)c) & (U_GC_M_MASK | U_GC_ND_MASK | U_GC_PC_MASK)) != 0 ||
+           u_hasBinaryProperty((UChar32)c, UCHAR_ALPHABETIC) || u_hasBinaryProperty((UChar32)c, UCHAR_JOIN_CONTROL);
 }
 
 static reel_status icu_fault(UErrorCode code, reel_error *err)
@@ -229,7 +231,8 @@ reel_status reel_utf8_clusters(const char *text, size_t n, reel_u32 *ends, reel_
         goto cleanup;
     }
     (void)ubrk_first(breaks);
-    for (int32_t end = ubrk_next(breaks); end != UBRK_DONE; end = ubrk_next(breaks)) REEL_TRY_GOTO(reel_u32_add(ends, (uint32_t)end, err), cleanup);
+    for (int32_t end = ubrk_next(breaks); end != UBRK_DONE; end = ubrk_next(breaks))
+        REEL_TRY_GOTO(reel_u32_add(ends, (uint32_t)end, err), cleanup);
 cleanup:
     ubrk_close(breaks);
     utext_close(view);
@@ -240,8 +243,9 @@ cleanup:
 
 static reel_status no_icu(reel_error *err)
 {
-    return REEL_FAIL(err, REEL_E_UNSUPPORTED, "this build has no Unicode tables and cannot take this text\nallowed: ASCII\n"
-                                              "remedy: write the text in ASCII, or build reel with ICU (-DREEL_ICU=ON)");
+    return REEL_FAIL(err, REEL_E_UNSUPPORTED,
+                     "this build has no Unicode tables and cannot take this text\nallowed: ASCII\n"
+                     "remedy: write the text in ASCII, or build reel with ICU (-DREEL_ICU=ON)");
 }
 
 bool reel_char_is_digit(uint32_t c)
@@ -259,12 +263,24 @@ bool reel_char_is_word(uint32_t c)
     return ascii_alnum(c);
 }
 
-/* Below U+0300 nothing combines: NFC changes nothing there. */
+/* Characters that NFC leaves alone whatever stands beside them, so that entities of an ASCII prompt work ("&hellip;"): neither marks nor
+ * letters with another normal form among them. */
+static bool is_inert(uint32_t c)
+{
+    static const struct {
+        uint32_t first, last;
+    } ranges[] = {{0x0, 0x2ff},     {0x370, 0x373},   {0x375, 0x37d},   {0x37f, 0x386},     {0x388, 0x482},    {0x2002, 0x2027},
+                  {0x202a, 0x205f}, {0x20a0, 0x20cf}, {0x2100, 0x2125}, {0x2127, 0x2129},   {0x212c, 0x2328},  {0x232b, 0x2adb},
+                  {0x2add, 0x2cee}, {0x4e00, 0x9fff}, {0xfffc, 0xfffd}, {0x1d400, 0x1d7ff}, {0x1f000, 0x1faff}};
+    for (size_t i = 0; i < REEL_COUNT(ranges); i++)
+        if (c >= ranges[i].first && c <= ranges[i].last) return true;
+    return false;
+}
+
 reel_status reel_u32_normalize(reel_u32 *text, reel_form form, reel_error *err)
 {
-    uint32_t limit = form == REEL_FORM_NFC ? 0x300 : 0x80;
     for (size_t i = 0; i < text->n; i++)
-        if (text->at[i] >= limit) return no_icu(err);
+        if (text->at[i] >= 0x80 && (form != REEL_FORM_NFC || !is_inert(text->at[i]))) return no_icu(err);
     return REEL_OK;
 }
 

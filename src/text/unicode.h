@@ -35,11 +35,11 @@ typedef enum reel_form { REEL_FORM_NFC, REEL_FORM_NFD, REEL_FORM_NFKC, REEL_FORM
 /* Replaces the text by its normal form. */
 reel_status reel_u32_normalize(reel_u32 *text, reel_form form, reel_error *err);
 
-bool reel_char_is_space(uint32_t c);      /* white space as Python counts it: with U+001C to U+001F */
-bool reel_char_is_white(uint32_t c);      /* the White_Space property */
-bool reel_char_is_digit(uint32_t c);      /* a decimal digit of any script */
-bool reel_char_is_alnum(uint32_t c);      /* letter or number of any script, or "_" */
-bool reel_char_is_word(uint32_t c);       /* \w of Unicode regular expressions: alphabetic, mark, digit, connector, joiner */
+bool reel_char_is_space(uint32_t c); /* white space as Python counts it: with U+001C to U+001F */
+bool reel_char_is_white(uint32_t c); /* the White_Space property */
+bool reel_char_is_digit(uint32_t c); /* a decimal digit of any script */
+bool reel_char_is_alnum(uint32_t c); /* letter or number of any script, or "_" */
+bool reel_char_is_word(uint32_t c); /* \w of Unicode regular expressions: alphabetic, mark, digit, connector, joiner */
 
 /* Ends of the user-perceived characters (grapheme clusters) of UTF-8 text: appends byte offsets as code points to *ends. */
 reel_status reel_utf8_clusters(const char *text, size_t n, reel_u32 *ends, reel_error *err);

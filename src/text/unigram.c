@@ -61,8 +61,11 @@ static reel_status search(const reel_unigram *model, const char *text, size_t n,
         }
         if (!has_single) {
             if (model->unk < 0) {
-                return REEL_FAIL(err, REEL_E_MODEL, "a character has no piece, and the tokenizer no unknown token\ngiven: \"%.*s\"\nremedy: use another character, or "
-                                                    "fetch the tokenizer again", (int)(next - from), text + from);
+                return REEL_FAIL(
+                    err, REEL_E_MODEL,
+                    "a character has no piece, and the tokenizer no unknown token\ngiven: \"%.*s\"\nremedy: use another character, or "
+                    "fetch the tokenizer again",
+                    (int)(next - from), text + from);
             }
             offer(&best[next], best[from].score + model->unk_score, from, model->unk);
         }
@@ -98,7 +101,8 @@ static void turn(place *best, size_t n)
 reel_status reel_unigram_encode(const reel_unigram *model, const char *text, size_t n, reel_ids_fn *each, void *user, reel_error *err)
 {
     if (n == 0) return REEL_OK;
-    if (n >= UINT32_MAX / 2) return REEL_FAIL(err, REEL_E_ARGUMENT, "a text is too long to be cut into pieces\ngiven: %zu bytes\nremedy: shorten it", n);
+    if (n >= UINT32_MAX / 2)
+        return REEL_FAIL(err, REEL_E_ARGUMENT, "a text is too long to be cut into pieces\ngiven: %zu bytes\nremedy: shorten it", n);
     place *best = malloc((n + 1) * sizeof *best);
     if (!best) return REEL_FAIL(err, REEL_E_MEMORY, "out of memory for a text of %zu bytes\nremedy: close other programs", n);
     for (size_t i = 0; i <= n; i++) best[i] = (place){.from = UINT32_MAX};

@@ -9,8 +9,10 @@
 reel_status reel_vocab_add(reel_vocab *vocab, const char *text, size_t n, double score, reel_error *err)
 {
     if (n > REEL_PIECE_BYTES_MAX || vocab->n >= REEL_PIECES_MAX) {
-        return REEL_FAIL(err, REEL_E_MODEL, "a tokenizer's vocabulary is out of bounds\ngiven: piece %d of %zu bytes\nallowed: %d pieces of %d bytes\n"
-                                            "remedy: fetch the tokenizer again", vocab->n, n, REEL_PIECES_MAX, REEL_PIECE_BYTES_MAX);
+        return REEL_FAIL(err, REEL_E_MODEL,
+                         "a tokenizer's vocabulary is out of bounds\ngiven: piece %d of %zu bytes\nallowed: %d pieces of %d bytes\n"
+                         "remedy: fetch the tokenizer again",
+                         vocab->n, n, REEL_PIECES_MAX, REEL_PIECE_BYTES_MAX);
     }
     if (vocab->n == vocab->capacity) {
         int32_t want = vocab->capacity ? vocab->capacity * 2 : 1024;

@@ -36,8 +36,8 @@ media_clip media_waves(int32_t n, int32_t width, int32_t height, uint32_t seed)
     double phase[3], fx[3], fy[3];
     for (int c = 0; c < 3; c++) {
         phase[c] = next(&seed) % 628 / 100.0;
-        fx[c] = (1 + next(&seed) % 3) * 6.2831853 / 64.0;
-        fy[c] = (1 + next(&seed) % 3) * 6.2831853 / 64.0;
+        fx[c] = (1 + next(&seed) % 2) * 6.2831853 / 64.0;
+        fy[c] = (1 + next(&seed) % 2) * 6.2831853 / 64.0;
     }
     uint8_t *to = clip.rgb;
     for (int32_t t = 0; t < n; t++) {

@@ -20,3 +20,8 @@ foreach(isa avx2 avx512 avx512bf16)
     list(APPEND REEL_OBJECTS $<TARGET_OBJECTS:reel_cpu_${isa}_objects>)
   endif()
 endforeach()
+
+# Speed of single operations; see the file's first lines. Built on demand.
+add_executable(bench_cpu_ops EXCLUDE_FROM_ALL ${CMAKE_SOURCE_DIR}/bench/kernels/cpu_ops.c)
+reel_compile(bench_cpu_ops)
+target_link_libraries(bench_cpu_ops PRIVATE reel_static)

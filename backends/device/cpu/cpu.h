@@ -61,9 +61,8 @@ void reel_cpu_parallel_dynamic(const reel_device *device, int64_t n, int64_t gra
 /* At least `bytes` of 64-byte aligned scratch, valid until the next call; NULL when out of memory. */
 void *reel_cpu_scratch(reel_device *device, size_t bytes);
 
-/* attn.c; a build without that file links, and the C reference runs */
-const reel_attn_impl *const *reel_cpu_attention_list(reel_device *device) __attribute__((weak));
-reel_status reel_cpu_op_attention(reel_stream *stream, const void *args, reel_error *err)
-    __attribute__((weak)); /* first of the list that takes the shape */
+/* attn.c: implementations best first, NULL at the end; the operation takes the first that accepts. */
+const reel_attn_impl *const *reel_cpu_attention_list(reel_device *device);
+reel_status reel_cpu_op_attention(reel_stream *stream, const void *args, reel_error *err);
 
 #endif

@@ -247,12 +247,6 @@ static reel_status cpu_fill(reel_stream *stream, void *dst, int32_t byte, size_t
     return REEL_OK;
 }
 
-static const reel_attn_impl *const *cpu_attention(reel_device *device)
-{
-    static const reel_attn_impl *const none[] = {NULL};
-    return reel_cpu_attention_list ? reel_cpu_attention_list(device) : none;
-}
-
 const reel_device_vt reel_cpu_vt = {
     .size = sizeof(reel_device_vt),
     .open = cpu_open,
@@ -272,7 +266,7 @@ const reel_device_vt reel_cpu_vt = {
     .copy = cpu_upload,
     .fill = cpu_fill,
     .op = reel_cpu_op,
-    .attention = cpu_attention,
+    .attention = reel_cpu_attention_list,
     .weight_pack = reel_cpu_weight_pack,
     .weight_free = reel_cpu_weight_free,
 };

@@ -15,7 +15,8 @@
 
 /* Shows how a job goes: a bar on a terminal, lines otherwise, JSON events when asked. */
 typedef struct cli_progress {
-    bool is_json, is_quiet, is_verbose, is_terminal;
+    bool is_json; /* events on standard output (generate --json) */
+    bool is_quiet, is_verbose, is_terminal;
     bool has_bar; /* a bar stands on the current line */
     reel_phase phase;
     int32_t clip;
@@ -65,6 +66,8 @@ typedef struct cli_request {
     reel_buf file; /* the prompt file's text */
     char *clip_texts; /* of --from */
 } cli_request;
+/* Checks the settings that were given; needs no model, so that a slip of the keyboard is told at once. */
+reel_status cli_request_check(const cli_session *session, reel_error *err);
 /* The engine is asked about the clip of --from. Texts live as long as *out and the session. */
 reel_status cli_request_make(cli_session *session, reel_engine *engine, cli_request *out, reel_error *err);
 void cli_request_deinit(cli_request *request);

@@ -82,6 +82,7 @@ reel_status cli_generate(cli_session *session, reel_error *err)
             "there is no prompt\ngiven: neither --prompt, --prompt-file nor --from\nallowed: any text; \"\" makes a clip of no particular "
             "subject\nremedy: add --prompt \"TEXT\"");
     }
+    REEL_TRY(cli_request_check(session, err));
     if (!given && clip) REEL_TRY(reel_clip_model(clip, &model, err));
     REEL_TRY_GOTO(cli_engine_open(session, model ? model : given, &engine, err), cleanup);
     REEL_TRY_GOTO(run(session, engine, err), cleanup);

@@ -26,6 +26,7 @@ reel_status cli_plan(cli_session *session, reel_error *err)
     const char *given = cli_value(&session->args, "model"), *clip = cli_value(&session->args, "from");
     reel_engine *engine = NULL;
     reel_status status = REEL_OK;
+    REEL_TRY(cli_request_check(session, err));
     if (!given && clip) REEL_TRY(reel_clip_model(clip, &model, err));
     REEL_TRY_GOTO(cli_engine_open(session, model ? model : given, &engine, err), cleanup);
     REEL_TRY_GOTO(run(session, engine, err), cleanup);

@@ -26,22 +26,22 @@ void cli_option_facts(const cli_option *option, char *out, size_t out_bytes)
 /* Prints words from the current column on, broken at LINE_WIDTH. */
 static void print_wrapped(FILE *out, const char *text, int32_t column)
 {
-    while (*text) {
+    bool is_first = true;
+    for (text += strspn(text, " "); *text; text += strspn(text, " ")) {
         size_t n = strcspn(text, " ");
         int32_t width = 0;
         for (size_t i = 0; i < n; i++) width += ((unsigned char)text[i] & 0xC0U) != 0x80U;
-        if (column + width > LINE_WIDTH && column > TEXT_COLUMN) {
+        if (!is_first && column + 1 + width > LINE_WIDTH) {
             (void)fprintf(out, "\n%*s", TEXT_COLUMN, "");
             column = TEXT_COLUMN;
+        } else if (!is_first) {
+            (void)fputc(' ', out);
+            column++;
         }
         (void)fprintf(out, "%.*s", (int)n, text);
         column += width;
         text += n;
-        if (*text == ' ') {
-            text++;
-            if (*text && column < LINE_WIDTH) (void)fputc(' ', out);
-            column++;
-        }
+        is_first = false;
     }
     (void)fputc('\n', out);
 }

@@ -59,7 +59,8 @@ static reel_status run_command(cli_session *session, reel_error *err)
     }
     const char *config = cli_value(args, "config");
     if (config) REEL_TRY(cli_config_read(args, config, err));
-    cli_progress_init(&session->progress, cli_has(args, "json"), cli_has(args, "quiet"), cli_has(args, "verbose"));
+    cli_progress_init(&session->progress, args->command == CLI_GENERATE && cli_has(args, "json"), cli_has(args, "quiet"),
+                      cli_has(args, "verbose"));
     cli_signals_install();
     return commands[args->command](session, err);
 }
@@ -85,7 +86,8 @@ int main(int argc, char **argv)
         err.code = status;
         cli_progress_clear(&session.progress);
         cli_report(&err, session.progress.is_verbose);
-        if (session.progress.is_json && session.args.command == CLI_GENERATE) {
+        const char *output = session.progress.is_json ? cli_value(&session.args, "output") : NULL;
+        if (session.progress.is_json && !(output && strcmp(output, "-") == 0)) {
             cli_progress_event(
                 "error", json_pack("{s:s,s:i,s:s}", "status", reel_status_name(status), "exit_code", exit_code(status), "text", err.text));
         }

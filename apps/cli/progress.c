@@ -45,7 +45,8 @@ void cli_progress_event(const char *name, json_t *fields)
     if (event) {
         (void)json_object_set_new(event, "event", json_string(name));
         if (fields) (void)json_object_update(event, fields);
-        (void)json_dumpf(event, stdout, JSON_COMPACT);
+        bool is_exact = strcmp(name, "done") == 0; /* the record keeps every digit; times need not */
+        (void)json_dumpf(event, stdout, JSON_COMPACT | (is_exact ? 0 : JSON_REAL_PRECISION(6)));
         (void)putchar('\n');
         (void)fflush(stdout);
     }

@@ -36,6 +36,15 @@ static void bytes_text(double n, char *out, size_t out_bytes)
     (void)snprintf(out, out_bytes, i == 0 ? "%.0f %s" : "%.1f %s", n, units[i]);
 }
 
+static void seconds_text(double s, char *out, size_t out_bytes)
+{
+    if (s >= 120.0) {
+        (void)cli_time_text(s, out, out_bytes);
+    } else {
+        (void)snprintf(out, out_bytes, s >= 10.0 ? "%.1f s" : "%.3g s", s);
+    }
+}
+
 static bool is_plain(const json_t *value)
 {
     return !json_is_object(value) && !json_is_array(value);
@@ -53,8 +62,10 @@ static void plain_text(const char *key, const json_t *value, char *out, size_t o
         bytes_text(json_number_value(value), out, out_bytes);
     } else if (json_is_integer(value)) {
         (void)snprintf(out, out_bytes, "%lld", (long long)json_integer_value(value));
+    } else if (key && ends_with(key, "_s")) {
+        seconds_text(json_number_value(value), out, out_bytes);
     } else {
-        (void)snprintf(out, out_bytes, key && ends_with(key, "_s") ? "%.3g s" : "%.6g", json_number_value(value));
+        (void)snprintf(out, out_bytes, "%.6g", json_number_value(value));
     }
 }
 
@@ -221,7 +232,7 @@ void cli_render(FILE *out, const json_t *value)
 
 reel_status cli_print_json(const cli_session *session, const char *text, reel_error *err)
 {
-    if (session->progress.is_json) {
+    if (cli_has(&session->args, "json")) {
         (void)fprintf(stdout, "%s\n", text);
         return REEL_OK;
     }

@@ -77,6 +77,17 @@ static reel_status read_prompts(const cli_args *args, cli_request *out, reel_err
     return REEL_OK;
 }
 
+reel_status cli_request_check(const cli_session *session, reel_error *err)
+{
+    reel_request request;
+    const cli_args *args = &session->args;
+    reel_request_init(&request);
+    for (int32_t i = 0; i < args->n_given; i++) {
+        if (args->given[i].option->is_setting) REEL_TRY(reel_request_set(&request, args->given[i].option->key, args->given[i].value, err));
+    }
+    return REEL_OK;
+}
+
 /* Sets what is given. With a clip's settings below, each is named, since the clip then is not a plain repetition. */
 static reel_status apply_options(cli_session *session, cli_request *out, bool over_clip, reel_error *err)
 {

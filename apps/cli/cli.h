@@ -18,6 +18,7 @@ typedef struct cli_progress {
     bool is_json; /* events on standard output (generate --json) */
     bool is_quiet, is_verbose, is_terminal;
     bool has_bar; /* a bar stands on the current line */
+    int32_t preview_lines; /* lines of the picture right above it */
     reel_phase phase;
     int32_t clip;
     double last_line_s;
@@ -34,6 +35,9 @@ void cli_progress_show(void *user, const reel_progress *p);
 void cli_progress_log(void *user, int level, const char *text);
 /* Ends a bar's line, so that what follows starts on its own. */
 void cli_progress_clear(cli_progress *progress);
+int32_t cli_terminal_width(void);
+/* Draws a small picture of the latents (--preview show); user is the cli_progress, on a terminal. */
+void cli_preview_show(void *user, const reel_frames *picture, int32_t step);
 /* Prints one event line {"event": name, …}; steals fields, which may be NULL. */
 void cli_progress_event(const char *name, json_t *fields);
 /* "1:05", "2:03:10". */

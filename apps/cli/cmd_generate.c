@@ -30,6 +30,25 @@ static reel_status check_stdout(const cli_args *args, reel_error *err)
     return REEL_OK;
 }
 
+static bool is_shown(const reel_request *request)
+{
+    return request->preview && strcmp(request->preview, "show") == 0;
+}
+
+/* A picture needs a terminal, and one that nothing else is printed to. */
+static reel_status check_preview(const cli_session *session, reel_error *err)
+{
+    const cli_progress *progress = &session->progress;
+    const char *preview = cli_value(&session->args, "preview");
+    if (!preview || strcmp(preview, "show") != 0) return REEL_OK;
+    if (progress->is_terminal && !progress->is_json && !progress->is_quiet) return REEL_OK;
+    return REEL_FAIL(err, REEL_E_ARGUMENT,
+                     "a preview cannot be shown here\ngiven: --preview show, %s\nallowed: a terminal on standard error, without --json and "
+                     "-q\nremedy: store "
+                     "pictures instead, such as --preview preview-%%03d.png",
+                     progress->is_terminal ? "with --json or -q" : "standard error is no terminal");
+}
+
 static void print_done(cli_session *session, const reel_result *result)
 {
     reel_json record;
@@ -58,8 +77,13 @@ static reel_status run(cli_session *session, reel_engine *engine, reel_error *er
     cli_request request;
     reel_result result = {.bytes = sizeof result};
     REEL_TRY(cli_request_make(session, engine, &request, err));
-    const reel_callbacks callbacks = {
-        .bytes = sizeof callbacks, .user = &session->progress, .progress = cli_progress_show, .cancel = cli_signals_flag()};
+    const bool shows = is_shown(&request.request);
+    if (shows) request.request.preview = NULL;
+    const reel_callbacks callbacks = {.bytes = sizeof callbacks,
+                                      .user = &session->progress,
+                                      .progress = cli_progress_show,
+                                      .preview = shows ? cli_preview_show : NULL,
+                                      .cancel = cli_signals_flag()};
     reel_status status = reel_generate(engine, &request.request, &callbacks, &result, err);
     if (status == REEL_OK) {
         print_done(session, &result);
@@ -76,6 +100,7 @@ reel_status cli_generate(cli_session *session, reel_error *err)
     reel_engine *engine = NULL;
     reel_status status = REEL_OK;
     REEL_TRY(check_stdout(&session->args, err));
+    REEL_TRY(check_preview(session, err));
     if (!clip && !cli_has(&session->args, "prompt") && !cli_has(&session->args, "prompt_file")) {
         return REEL_FAIL(
             err, REEL_E_ARGUMENT,

@@ -81,7 +81,7 @@ static void describe(const reel_progress *p, char *out, size_t out_bytes)
     }
 }
 
-static int terminal_width(void)
+int32_t cli_terminal_width(void)
 {
     struct winsize size;
     return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : WIDTH_DEFAULT;
@@ -91,7 +91,7 @@ static void show_bar(cli_progress *progress, const reel_progress *p)
 {
     char text[160], bar[BAR_MAX + 1];
     describe(p, text, sizeof text);
-    int width = terminal_width(), n_bar = width - (int)strlen(text) - 4;
+    int width = cli_terminal_width(), n_bar = width - (int)strlen(text) - 4;
     if (n_bar > BAR_MAX) n_bar = BAR_MAX;
     if (n_bar >= 5 && p->total > 0) {
         int32_t n_full = (int32_t)((int64_t)n_bar * p->done / p->total);
@@ -142,6 +142,7 @@ void cli_progress_log(void *user, int level, const char *text)
     if (progress->is_json) cli_progress_event("message", json_pack("{s:s,s:s}", "level", names[shown], "text", text));
     if (progress->is_json && shown > 1) return;
     cli_progress_clear(progress);
+    progress->preview_lines = 0;
     if (shown <= 1) {
         (void)fprintf(stderr, "reel: %s: %s\n", names[shown], text);
     } else {

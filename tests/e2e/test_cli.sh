@@ -203,6 +203,17 @@ printf '{"size": "32x32", "frames": 5, "steps": 9, "dtype": "f32", "prompt": "a 
 run 0 generate --config good.json --steps 2; has err 'wrote config.mp4'
 check "settings of a file gave another clip" cmp red.mp4 config.mp4
 
+# ---- a terminal: a bar that is redrawn, and a picture ----------------------------------------------------------------------------
+n_check=$((n_check + 1))
+quoted=$(printf '%q ' "$reel" generate "${tiny[@]}" --prompt a --seed 1 -o bar.mp4)
+script -qec "stty cols 100; $quoted" /dev/null </dev/null >out 2>err || fail "a run on a terminal"
+last="a run on a terminal"
+has out $'\r\033[K['; has out '##'; has out 'denoise 2/2'; has out 'wrote bar.mp4'
+script -qec "stty cols 100; $quoted --preview show" /dev/null </dev/null >out 2>err || fail "--preview show"
+last="--preview show"
+has out $'\xE2\x96\x80'; has out 'wrote bar.mp4'
+run 2 generate "${tiny[@]}" --prompt a -o b.mp4 --preview show; has err 'no terminal'
+
 # ---- stopping: whatever the moment, no file stays and the exit code names the signal ----------------------------------------------
 for signal in INT:130 TERM:143 HUP:129; do
     # a shell gives its background jobs an ignored SIGINT, which the program respects; env sets it back

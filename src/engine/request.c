@@ -223,7 +223,7 @@ static reel_status check_field(const reel_request *q, const reel_field *f, reel_
         const int64_t n = *(const int64_t *)at;
         const bool is_default = n == 0 || n == -1; /* "the model's own" */
         if ((double)n >= f->min && (double)n <= f->max) return REEL_OK;
-        if (is_default && (f->min > 0 || n < 0) && strcmp(f->name, "clips") != 0) return REEL_OK;
+        if (is_default && f->min > 0 && strcmp(f->name, "clips") != 0) return REEL_OK;
         (void)snprintf(text, sizeof text, "%lld", (long long)n);
         return bad_number(f, text, err);
     }

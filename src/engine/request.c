@@ -183,8 +183,10 @@ static json_t *field_json(const reel_request *request, const reel_field *f)
     case REEL_FIELD_INT: return json_integer(*(const int64_t *)at);
     case REEL_FIELD_REAL: return isnan(*(const double *)at) ? json_null() : json_real(*(const double *)at);
     case REEL_FIELD_FLAG: return json_boolean(*(const bool *)at);
-    case REEL_FIELD_ENUM: /* "" is the table's way to say "not given" */
-        return *(const char *const *)at && (*(const char *const *)at)[0] ? json_string(*(const char *const *)at) : json_null();
+    case REEL_FIELD_ENUM: {
+        const char *word = *(const char *const *)at; /* "" stands for "not chosen", and is no word that can be set again */
+        return word && word[0] ? json_string(word) : json_null();
+    }
     case REEL_FIELD_TEXT: return *(const char *const *)at ? json_string(*(const char *const *)at) : json_null();
     case REEL_FIELD_U64: {
         if (!*(const bool *)((const char *)request + f->offset_has)) return json_null();

@@ -60,10 +60,10 @@ static void plain_text(const char *key, const json_t *value, char *out, size_t o
         (void)snprintf(out, out_bytes, "-");
     } else if (key && ends_with(key, "bytes")) {
         bytes_text(json_number_value(value), out, out_bytes);
-    } else if (json_is_integer(value)) {
-        (void)snprintf(out, out_bytes, "%lld", (long long)json_integer_value(value));
     } else if (key && ends_with(key, "_s")) {
         seconds_text(json_number_value(value), out, out_bytes);
+    } else if (json_is_integer(value)) {
+        (void)snprintf(out, out_bytes, "%lld", (long long)json_integer_value(value));
     } else {
         (void)snprintf(out, out_bytes, "%.6g", json_number_value(value));
     }

@@ -110,7 +110,7 @@ reel_status reel_av_demux_open(const char *path, AVFormatContext **out, reel_err
     /* Containers that can name other files or hosts (playlists, concat) are not in the list; nor may known ones open anything but a file. */
     if (r >= 0) r = av_dict_set(&options, "format_whitelist", "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,gif", 0);
     if (r >= 0) r = av_dict_set(&options, "protocol_whitelist", "file", 0);
-    if (r >= 0) r = av_dict_set(&options, "codec_whitelist", "h264,hevc,vp8,vp9,libvpx-vp9,av1,libdav1d,mpeg4,gif", 0);
+    if (r >= 0) r = av_dict_set(&options, "codec_whitelist", REEL_AV_DECODERS, 0);
     if (r >= 0)
         r = avformat_open_input(&demux, url, NULL, &options); /* frees demux on failure */
     else

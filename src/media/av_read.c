@@ -185,7 +185,10 @@ static reel_status open_codec(av_reader *r, reel_error *err)
     r->codec->log_level_offset = REEL_AV_LOG_OFFSET;
     r->codec->err_recognition = AV_EF_EXPLODE;
     r->codec->max_pixels = r->max_pixels < 1 ? 1 : r->max_pixels;
-    if (n >= 0) n = avcodec_open2(r->codec, codec, NULL);
+    AVDictionary *options = NULL;
+    if (n >= 0) n = av_dict_set(&options, "codec_whitelist", REEL_AV_DECODERS, 0);
+    if (n >= 0) n = avcodec_open2(r->codec, codec, &options);
+    av_dict_free(&options);
     if (n < 0) return reel_av_fail(err, REEL_E_UNSUPPORTED, n, "a clip's video cannot be decoded", r->path, "convert it to H.264");
     return REEL_OK;
 }

@@ -232,7 +232,7 @@ static void same_bytes(void **state)
     reel_error err;
     srand((unsigned)time(NULL));
     for (size_t i = 0; i < REEL_COUNT(names); i++) {
-        media_clip clip = media_waves(17, 176, 96, (uint32_t)rand());
+        media_clip clip = media_waves(17, 416, 240, (uint32_t)rand());
         reel_media_options o = media_options(&clip, 23.976);
         o.comment = "{\"prompt\": \"a\"}";
         for (int threads = 1; threads <= 3; threads += 2) {

@@ -27,9 +27,9 @@ def put(**tensors):
         OUT[name] = (t.to(torch.float32) if t.dtype == D else t).contiguous()
 
 
-def rand(*shape):
+def rand(*shape, scale=1.0, mean=0.0):
     """Normal numbers that are exact in f32, held as f64."""
-    return torch.randn(*shape, dtype=torch.float32).to(D)
+    return (torch.randn(*shape, dtype=torch.float32) * scale + mean).to(D)
 
 
 def last(t):
@@ -77,7 +77,7 @@ def attention():
 
 
 def norms():
-    x, scale, shift = rand(9, 31) * 2 + 1.5, rand(2, 31), rand(2, 31)
+    x, scale, shift = rand(9, 31, scale=2.0, mean=1.5), rand(2, 31), rand(2, 31)
     index = torch.tensor([0, 1, 1, 0, 1, 0, 0, 1, 1], dtype=torch.int32)
     norm = FP32LayerNorm(31, eps=1e-6, elementwise_affine=False)
     affine = weights(FP32LayerNorm(31, eps=1e-6, elementwise_affine=True))
@@ -135,7 +135,7 @@ def patches():
 
 
 def elements():
-    x, up = rand(11, 13) * 3, rand(11, 13)
+    x, up = rand(11, 13, scale=3.0), rand(11, 13)
     w, b, a_down, b_up = rand(9, 13) / 4, rand(9), rand(4, 13), rand(9, 4) / 4
     y = F.linear(x, w, b)
     put(act_x=x, act_up=up, act_silu=F.silu(x), act_gated=F.gelu(x, approximate="tanh") * up, linear_w=w, linear_b=b, linear_y=y,

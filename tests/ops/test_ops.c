@@ -52,5 +52,6 @@ static int run_device(bed_device *dev, uint64_t seed)
 
 int main(int argc, char **argv)
 {
+    if (argc > 2) cmocka_set_test_filter(argv[2]);
     return bed_run_devices(argc, argv, run_device, 5);
 }

@@ -2,10 +2,15 @@
  *
  * Cases of `conv3d`: the kernels, strides and paddings of the Wan autoencoders and odd mixtures of them, with history, halo bits, nearest
  * upsampling, residual, strided frames and invalid rows. */
+#include <math.h>
+
 #include "bed.h"
 
-/* Sums of up to 27·96 products in f32, from the largest of many outputs; Winograd is not used in f32. */
+/* Sums of up to 27·96 products in f32. */
 static const bed_tolerance tolerance = {{3e-6, 5e-5}, {1e-3, 4e-2}, {3e-4, 6e-3}};
+
+/* With upsample2, taps that read the same pixel may be added up beforehand; in bf16 the sums of weights are rounded, 2^-9 each. */
+static const bed_tolerance merged_bf16 = {{4e-3, 5e-2}, {4e-3, 8e-2}, {4e-3, 5e-2}};
 
 typedef struct shape {
     int32_t kernel[3], stride[3];
@@ -63,7 +68,8 @@ static void one(bed *b, const shape *s, reel_dtype x_dtype, reel_dtype w_dtype, 
     a.y.extent[0] = e[0];
     a.y.stride[0] *= 2; /* every other frame of a buffer: frames may be strided */
     optional_parts(b, &a, y_dtype);
-    bed_check(b, "conv3d", &a, tolerance,
+    b->least_rms = 0.3 * sqrt((double)a.w.n_col);
+    bed_check(b, "conv3d", &a, s->upsample2 && x_dtype == REEL_DTYPE_BF16 ? merged_bf16 : tolerance,
               "x %s [%lld, %lld, %lld, %lld], w %s [%lld], kernel %d %d %d, stride %d %d %d, pad %d %d %d %d, front %d, history %d, halo "
               "%u, up %d, valid %lld, y %s, "
               "residual %d",
@@ -78,9 +84,9 @@ void case_conv3d(bed *b)
     static const int64_t channels[][2] = {{3, 5}, {16, 16}, {5, 33}, {1, 1}, {48, 3}, {17, 64}, {96, 3}};
     for (size_t s = 0; s < REEL_COUNT(shapes); s++)
         for (size_t c = 0; c < REEL_COUNT(channels); c++)
-            for (int32_t i = 0; i < 3; i++) {
+            for (int32_t i = 0; i < 2; i++) {
                 reel_dtype x = bed_floats[(c + (size_t)i) % 3], w = bed_floats[bed_range(b, 0, 2)],
-                           y = i == 2 ? bed_floats[bed_range(b, 0, 2)] : x;
+                           y = bed_range(b, 0, 2) == 0 ? bed_floats[bed_range(b, 0, 2)] : x;
                 one(b, &shapes[s], x, w, y, channels[c]);
             }
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Cases of `linear`: every dtype of input and weight, odd sizes, strided rows, row ranges, activations, low-rank additions, packed weights. */
+#include <math.h>
+
 #include "bed.h"
 
 /* Sums of up to 257 products in f32; GELU's tanh costs a few units more. Products of bf16 are exact in f32. */
@@ -37,6 +39,7 @@ static void one(bed *b, reel_dtype x_dtype, reel_dtype w_dtype, reel_dtype y_dty
     if (bed_range(b, 0, 3) == 0) add_low_rank(b, &a.w);
     a.act = (reel_activation)bed_range(b, REEL_ACTIVATION_NONE, REEL_ACTIVATION_SILU);
     a.y = bed_output(b, y_dtype, layout, m, n, 0, 0);
+    b->least_rms = 0.3 * sqrt((double)k);
     b->is_packed = bed_range(b, 0, 1) != 0;
     bed_check(b, "linear", &a, a.w.n_low_rank > 0 && x_dtype == REEL_DTYPE_BF16 ? low_rank_bf16 : plain,
               "x %s [%lld, %lld], w %s rows %lld … %lld, y %s, bias %d, act %d, low rank %d, packed %d, layout %d",

@@ -190,7 +190,7 @@ reel_weight bed_weight(bed *b, reel_dtype dtype, bed_layout layout, int64_t n_ro
 
 /* ---- the same arguments over other memory -------------------------------------------------------------------------------- */
 
-typedef enum place { EXPECT, DEVICE, GOT } place; /* indices of bed.low_rank_at */
+typedef enum place { EXPECT, DEVICE, GOT, KEPT } place; /* indices of bed.low_rank_at */
 
 static void *move_pointer(const bed *b, const void *p, place where)
 {
@@ -198,8 +198,8 @@ static void *move_pointer(const bed *b, const void *p, place where)
         const bed_block *k = &b->block[i];
         const uint8_t *q = p;
         if (q < k->host || q >= k->host + k->bytes + 2 * BED_GUARD) continue;
-        uint8_t *base = where == EXPECT ? k->expect : where == DEVICE ? k->device : k->got;
-        return base + (q - k->host);
+        uint8_t *const base[] = {[EXPECT] = k->expect, [DEVICE] = k->device, [GOT] = k->got, [KEPT] = k->kept};
+        return base[where] + (q - k->host);
     }
     (void)fprintf(stderr, "a case uses memory that is not the bed's\n");
     abort();
@@ -436,6 +436,16 @@ void bed_same(bed *b, const char *op, const char *what)
             bed_fail(b, "%s %s: other bits than before (block %d)", op, what, i);
             return;
         }
+}
+
+void bed_near(bed *b, const reel_tensor *t, double l2, const char *op, const char *what)
+{
+    reel_tensor want = *t, got = *t;
+    want.data = move_pointer(b, t->data, KEPT);
+    got.data = move_pointer(b, t->data, GOT);
+    error_sums e = compare_output(&want, &got);
+    double error = sqrt(e.difference / e.square);
+    if (e.n_odd > 0 || !(error <= l2)) bed_fail(b, "%s %s: relative L2 %.3g to the whole, allowed %.3g", op, what, error, l2);
 }
 
 /* Host memory: a buffer of one device serves its twins. */

@@ -112,6 +112,8 @@ bool bed_run(bed *b, const char *op, const void *args, const char *what); /* all
 /* Keeps every block as the last run left it, and compares another run with that: equal bits, or a failure. */
 void bed_keep(bed *b);
 void bed_same(bed *b, const char *op, const char *what);
+/* Compares one tensor only, within a relative L2. */
+void bed_near(bed *b, const reel_tensor *t, double l2, const char *op, const char *what);
 void bed_fail(bed *b, const char *format, ...) REEL_PRINTF(2, 3);
 
 /* Every float dtype; REEL_DTYPE_NONE ends the list. */

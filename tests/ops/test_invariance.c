@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The same bits however work is split: all case lists with 1, 2 and 3 threads, and operations in pieces of rows, queries, picture rows and
- * frames against the same operations whole. */
+ * The same bits however work is split: all case lists with 1, 2 and 3 threads, and operations in pieces of rows, queries and frames
+ * against the same operations whole. Pieces of picture rows (a convolution spread over devices) only come close. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -277,12 +277,17 @@ static void conv_in_row_pieces(bed *b, reel_dtype dtype, int64_t c, int64_t o)
     int64_t cut[N_PIECE + 1];
     draw_cuts(b, v.h, cut);
     for (int32_t i = 0; i < N_PIECE; i++) piece[i] = rows_piece(b, &v, cut[i], cut[i + 1]);
+    char what[200];
+    (void)snprintf(what, sizeof what, "picture rows, %s, %d frames of %d×%d, %d to %d channels, cut at %d and %d", reel_dtype_name(dtype),
+                   (int)v.t, (int)v.h, (int)v.w, (int)c, (int)o, (int)cut[1], (int)cut[2]);
+    /* oneDNN picks the blocking of a convolution by the picture's size, so sums are ordered otherwise: f32 rounding, then that of y */
+    const double bound = dtype == REEL_DTYPE_F32 ? 1e-6 : dtype == REEL_DTYPE_F16 ? 2e-4 : 1e-3;
     b->n_check++;
-    if (!bed_run(b, "conv3d", &v.whole, "whole")) return;
+    if (!bed_run(b, "conv3d", &v.whole, what)) return;
     bed_keep(b);
     bool is_good = bed_begin(b);
-    for (int32_t i = 0; i < N_PIECE && is_good; i++) is_good = bed_enqueue(b, "conv3d", &piece[i], "rows");
-    if (bed_end(b) && is_good) bed_same(b, "conv3d", "picture rows");
+    for (int32_t i = 0; i < N_PIECE && is_good; i++) is_good = bed_enqueue(b, "conv3d", &piece[i], what);
+    if (bed_end(b) && is_good) bed_near(b, &v.whole.y, bound, "conv3d", what);
 }
 
 static void pieces_change_no_bit(void **state)

@@ -81,7 +81,7 @@ static void one(bed *b, const shape *s, reel_dtype x_dtype, reel_dtype w_dtype, 
 
 void case_conv3d(bed *b)
 {
-    static const int64_t channels[][2] = {{3, 5}, {16, 16}, {5, 33}, {1, 1}, {48, 3}, {17, 64}, {96, 3}};
+    static const int64_t channels[][2] = {{3, 5}, {16, 16}, {5, 33}, {1, 1}, {48, 3}, {17, 64}, {96, 3}, {16, 96}};
     for (size_t s = 0; s < REEL_COUNT(shapes); s++)
         for (size_t c = 0; c < REEL_COUNT(channels); c++)
             for (int32_t i = 0; i < 2; i++) {

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes what tests/stages/test_random_dit.c and test_random_umt5.c compare at true sizes (random weights) when REEL_TEST_DATA names the folder.
 
-    python tests/reference/true_sizes.py FOLDER [CASE ...]   # a folder outside the repository; small files, 8 GiB of memory, 3 GB of disk meanwhile
-    REEL_TEST_DATA=FOLDER build/cpu/stages_random_dit        # 1.3B whole, one block of 5B and of A14B: at most 8 GiB
+    python tests/reference/true_sizes.py FOLDER [CASE ...]   # a folder outside the repository; 2 MB at most each; 6 GB of memory and 3 GB of mapped file
+    REEL_TEST_DATA=FOLDER build/cpu/stages_random_dit        # 1.3B whole, one block of 5B and of A14B: 3.2 GB
     REEL_TEST_DATA=FOLDER build/cpu/stages_random_umt5       # two layers of umT5-xxl's width
 
 Same files as tests/reference/stages.py makes: weights and inputs come from hashes, the file holds the outputs. Weights are stored as BF16."""

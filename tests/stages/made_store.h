@@ -17,8 +17,8 @@ double made_bf16_error(const reel_store *fixture);
 
 /* Runs `each` on every file that fits the pattern and returns how many there were. */
 int32_t made_for_each(const char *pattern, void (*each)(void *user, const reel_store *fixture, const char *name), void *user);
-/* The same for files of the folder that the environment variable REEL_TEST_DATA names, made by tests/reference/true_sizes.py: they are too
- * large to be made for every run. Skips the test, saying so, when it is not set. */
-void made_for_each_true_size(const char *prefix, void (*each)(void *user, const reel_store *fixture, const char *name), void *user);
+/* A pattern of files with a prefix in the folder that the environment variable REEL_TEST_DATA names, made by tests/reference/true_sizes.py: they are
+ * too large to be made for every run. Skips the test, saying so, when it is not set; call it before anything is opened. */
+void made_true_sizes(const char *prefix, char *pattern, size_t room);
 
 #endif

@@ -36,6 +36,10 @@ void cli_progress_log(void *user, int level, const char *text);
 /* Ends a bar's line, so that what follows starts on its own. */
 void cli_progress_clear(cli_progress *progress);
 int32_t cli_terminal_width(void);
+/* A JSON string; what is not UTF-8 becomes question marks, so that an event never gets lost. */
+json_t *cli_json_text(const char *text);
+/* "wrote FILE" unless quiet or to standard output. */
+void cli_print_wrote(const cli_session *session);
 /* Draws a small picture of the latents (--preview show); user is the cli_progress, on a terminal. */
 void cli_preview_show(void *user, const reel_frames *picture, int32_t step);
 /* Prints one event line {"event": name, …}; steals fields, which may be NULL. */

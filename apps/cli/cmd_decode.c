@@ -27,5 +27,6 @@ reel_status cli_decode(cli_session *session, reel_error *err)
     reel_status status =
         reel_decode_latents(engine, args->positional[0], vae_dtype ? vae_dtype : "f32", fps, cli_value(args, "output"), err);
     reel_engine_close(&engine);
+    if (status == REEL_OK) cli_print_wrote(session);
     return status;
 }

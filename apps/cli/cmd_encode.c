@@ -48,5 +48,6 @@ reel_status cli_encode(cli_session *session, reel_error *err)
                                   cli_value(args, "output"), err);
     }
     reel_engine_close(&engine);
+    if (status == REEL_OK) cli_print_wrote(session);
     return status;
 }

@@ -88,8 +88,8 @@ int main(int argc, char **argv)
         cli_report(&err, session.progress.is_verbose);
         const char *output = session.progress.is_json ? cli_value(&session.args, "output") : NULL;
         if (session.progress.is_json && !(output && strcmp(output, "-") == 0)) {
-            cli_progress_event(
-                "error", json_pack("{s:s,s:i,s:s}", "status", reel_status_name(status), "exit_code", exit_code(status), "text", err.text));
+            cli_progress_event("error", json_pack("{s:s,s:i,s:o}", "status", reel_status_name(status), "exit_code", exit_code(status),
+                                                  "text", cli_json_text(err.text)));
         }
         (void)fflush(stdout);
     }

@@ -39,6 +39,16 @@ void cli_progress_clear(cli_progress *progress)
     progress->has_bar = false;
 }
 
+json_t *cli_json_text(const char *text)
+{
+    json_t *value = json_string(text);
+    if (value) return value;
+    char copy[REEL_ERROR_TEXT_MAX];
+    (void)snprintf(copy, sizeof copy, "%s", text);
+    for (char *p = copy; *p; p++) *p = (unsigned char)*p < 0x80U ? *p : '?';
+    return json_string(copy);
+}
+
 void cli_progress_event(const char *name, json_t *fields)
 {
     json_t *event = json_object();
@@ -139,7 +149,7 @@ void cli_progress_log(void *user, int level, const char *text)
     cli_progress *progress = user;
     int32_t shown = level < 0 ? 0 : level > 3 ? 3 : level;
     if (shown > (progress->is_quiet ? 0 : progress->is_verbose ? 3 : 2)) return;
-    if (progress->is_json) cli_progress_event("message", json_pack("{s:s,s:s}", "level", names[shown], "text", text));
+    if (progress->is_json) cli_progress_event("message", json_pack("{s:s,s:o}", "level", names[shown], "text", cli_json_text(text)));
     if (progress->is_json && shown > 1) return;
     cli_progress_clear(progress);
     progress->preview_lines = 0;

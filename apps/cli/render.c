@@ -60,10 +60,10 @@ static void plain_text(const char *key, const json_t *value, char *out, size_t o
         (void)snprintf(out, out_bytes, "-");
     } else if (key && ends_with(key, "bytes")) {
         bytes_text(json_number_value(value), out, out_bytes);
-    } else if (json_is_integer(value)) {
-        (void)snprintf(out, out_bytes, "%lld", (long long)json_integer_value(value));
     } else if (key && ends_with(key, "_s")) {
         seconds_text(json_number_value(value), out, out_bytes);
+    } else if (json_is_integer(value)) {
+        (void)snprintf(out, out_bytes, "%lld", (long long)json_integer_value(value));
     } else {
         (void)snprintf(out, out_bytes, "%.6g", json_number_value(value));
     }
@@ -172,6 +172,29 @@ static void print_table(FILE *out, const json_t *list, const char **columns, siz
 
 static void render_object(FILE *out, const json_t *object, int32_t indent);
 
+/* An object of two or more objects with the same keys as a list of rows, each with its own key first; NULL when it is none. */
+static json_t *rows_of(const json_t *object)
+{
+    json_t *source = (json_t *)(uintptr_t)object, *list = json_array(), *first = NULL;
+    for (void *at = json_object_iter(source); at && list; at = json_object_iter_next(source, at)) {
+        json_t *entry = json_object_iter_value(at), *row = json_object();
+        first = first ? first : entry;
+        bool same = row && json_is_object(entry) && json_object_size(entry) > 0 && json_object_size(entry) == json_object_size(first);
+        for (void *k = same ? json_object_iter(entry) : NULL; k; k = json_object_iter_next(entry, k))
+            same = same && json_object_get(first, json_object_iter_key(k));
+        if (!same || json_object_set_new(row, "", json_string(json_object_iter_key(at))) != 0 || json_object_update(row, entry) != 0 ||
+            json_array_append(list, row) != 0) {
+            json_decref(list);
+            list = NULL;
+        }
+        json_decref(row);
+    }
+    const char *columns[COLUMN_MAX];
+    if (list && json_array_size(list) >= 2 && table_columns(list, columns) > 0) return list;
+    json_decref(list);
+    return NULL;
+}
+
 static void render_list(FILE *out, const char *key, const json_t *list, int32_t indent)
 {
     const char *columns[COLUMN_MAX];
@@ -207,8 +230,14 @@ static void render_object(FILE *out, const json_t *object, int32_t indent)
         title_of(key, title, sizeof title);
         (void)fprintf(out, "%*s%s:", (int)indent, "", title);
         if (json_is_object(value)) {
+            json_t *rows = rows_of(value);
             (void)fputc('\n', out);
-            render_object(out, value, indent + 2);
+            if (rows) {
+                render_list(out, key, rows, indent + 2);
+                json_decref(rows);
+            } else {
+                render_object(out, value, indent + 2);
+            }
         } else if (json_is_array(value) && !inline_list(key, value, cell, sizeof cell)) {
             (void)fputc('\n', out);
             render_list(out, key, value, indent + 2);

@@ -21,6 +21,12 @@ void cli_report(const reel_error *err, bool with_trace)
     if (with_trace && err->trace[0]) (void)fprintf(stderr, "  trace: %s\n", err->trace);
 }
 
+void cli_print_wrote(const cli_session *session)
+{
+    const char *output = cli_value(&session->args, "output");
+    if (!session->progress.is_quiet && output && strcmp(output, "-") != 0) (void)fprintf(stderr, "wrote %s\n", output);
+}
+
 reel_status cli_flush(reel_error *err)
 {
     errno = 0;

@@ -79,7 +79,8 @@ typedef struct reel_op_linear {
  * whose bit is set in `halo` is not padded because x already holds the neighbour's rows. stride = t, h, w. With upsample2 x is
  * read as if every pixel stood 2×2 (nearest), H and W then counting the duplicated picture.
  * Rows of y at or beyond valid_rows (0: all valid) are written as zero.
- * T_out = (pad_front + n_history + T − kt)/stride_t + 1, and so on: y's extents must agree. */
+ * T_out = (pad_front + n_history + T − kt)/stride_t + 1, and so on: y's extents must agree. Operands are rounded as in linear.
+ * Frames in pieces give the same bits; picture rows in pieces (halo) may differ by the order of the f32 sum. */
 typedef struct reel_op_conv3d {
     uint32_t size;
     reel_tensor x;

@@ -64,7 +64,8 @@ reel_status reel_av_mux_open(const char *muxer, reel_writer *w, AVFormatContext 
     assert(is_short);
     (void)is_short;
     int r = avformat_alloc_output_context2(&mux, NULL, muxer, url);
-    if (r < 0) return reel_av_fail(err, REEL_E_UNSUPPORTED, r, "this build's FFmpeg cannot write the container", muxer, "choose another ending");
+    if (r < 0)
+        return reel_av_fail(err, REEL_E_UNSUPPORTED, r, "this build's FFmpeg cannot write the container", muxer, "choose another ending");
     mux->flags |= AVFMT_FLAG_BITEXACT; /* no dates, no versions, constant identifiers */
     r = avio_open(&mux->pb, url, AVIO_FLAG_WRITE);
     if (r < 0) {
@@ -100,7 +101,8 @@ reel_status reel_av_demux_open(const char *path, AVFormatContext **out, reel_err
 {
     char url[REEL_PATH_MAX + 8];
     if (!file_url(path, url, sizeof url)) {
-        return REEL_FAIL(err, REEL_E_IO, "a path is too long\ngiven: %s\nallowed: %d bytes\nremedy: use a shorter path", path, REEL_PATH_MAX);
+        return REEL_FAIL(err, REEL_E_IO, "a path is too long\ngiven: %s\nallowed: %d bytes\nremedy: use a shorter path", path,
+                         REEL_PATH_MAX);
     }
     AVFormatContext *demux = avformat_alloc_context();
     AVDictionary *options = NULL;
@@ -108,12 +110,15 @@ reel_status reel_av_demux_open(const char *path, AVFormatContext **out, reel_err
     /* Containers that can name other files or hosts (playlists, concat) are not in the list; nor may known ones open anything but a file. */
     if (r >= 0) r = av_dict_set(&options, "format_whitelist", "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,gif", 0);
     if (r >= 0) r = av_dict_set(&options, "protocol_whitelist", "file", 0);
-    if (r >= 0) r = av_dict_set(&options, "codec_whitelist", "h264,hevc,vp8,vp9,libvpx-vp9,av1,libdav1d,mpeg4,gif", 0);
-    if (r >= 0) r = avformat_open_input(&demux, url, NULL, &options); /* frees demux on failure */
-    else avformat_free_context(demux);
+    if (r >= 0) r = av_dict_set(&options, "codec_whitelist", REEL_AV_DECODERS, 0);
+    if (r >= 0)
+        r = avformat_open_input(&demux, url, NULL, &options); /* frees demux on failure */
+    else
+        avformat_free_context(demux);
     av_dict_free(&options);
     if (r < 0) {
-        return reel_av_fail(err, REEL_E_IO, r, "a clip cannot be opened", path, "check that it exists and is an mp4, webm, gif or y4m file that is whole");
+        return reel_av_fail(err, REEL_E_IO, r, "a clip cannot be opened", path,
+                            "check that it exists and is an mp4, webm, gif or y4m file that is whole");
     }
     *out = demux;
     return REEL_OK;

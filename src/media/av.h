@@ -39,6 +39,9 @@ reel_status reel_png_encoder_init(reel_png_encoder *png, int32_t width, int32_t 
 reel_status reel_png_encode(reel_png_encoder *png, const uint8_t *rgb, reel_error *err);
 void reel_png_encoder_deinit(reel_png_encoder *png);
 
+/* The decoders that reading may use: what people keep clips in, and no more code than that for files of unknown origin. */
+#define REEL_AV_DECODERS "h264,hevc,vp8,vp9,libvpx-vp9,av1,libdav1d,mpeg4,mjpeg,gif"
+
 /* Opens path for reading: local files, known containers, no references to other files. */
 reel_status reel_av_demux_open(const char *path, AVFormatContext **out, reel_error *err);
 

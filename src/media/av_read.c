@@ -12,6 +12,7 @@
 #include <libavutil/pixdesc.h>
 #include <libswscale/swscale.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "media/av.h"
 
@@ -45,8 +46,10 @@ static reel_status matrix_of(const av_reader *r, reel_yuv *yuv, reel_error *err)
     default: break;
     }
     const char *name = av_color_space_name(r->frame->colorspace);
-    return REEL_FAIL(err, REEL_E_UNSUPPORTED, "a clip's colour matrix is not read\ngiven: %s, %s\nallowed: bt709, bt470bg, smpte170m, fcc, smpte240m, bt2020nc\n"
-                                              "remedy: convert the clip, for example to BT.709", r->path, name ? name : "unknown");
+    return REEL_FAIL(err, REEL_E_UNSUPPORTED,
+                     "a clip's colour matrix is not read\ngiven: %s, %s\nallowed: bt709, bt470bg, smpte170m, fcc, smpte240m, bt2020nc\n"
+                     "remedy: convert the clip, for example to BT.709",
+                     r->path, name ? name : "unknown");
 }
 
 /* Converts r->frame into r->plain of the given format; the range stays as it is. */
@@ -56,19 +59,21 @@ static reel_status to_plain(av_reader *r, enum AVPixelFormat to, int is_full, re
         sws_freeContext(r->scale);
         av_frame_free(&r->plain);
         r->scale_from = r->frame->format;
-        r->scale = sws_getContext(r->width, r->height, r->frame->format, r->width, r->height, to, SWS_BICUBIC | SWS_ACCURATE_RND | SWS_FULL_CHR_H_INT, NULL,
-                                  NULL, NULL);
+        r->scale = sws_getContext(r->width, r->height, r->frame->format, r->width, r->height, to,
+                                  SWS_BICUBIC | SWS_ACCURATE_RND | SWS_FULL_CHR_H_INT, NULL, NULL, NULL);
         if (!r->scale) {
             const char *name = av_get_pix_fmt_name(r->frame->format);
-            return REEL_FAIL(err, REEL_E_UNSUPPORTED, "a clip's pixel format is not read\ngiven: %s, %s\nremedy: convert it to yuv420p", r->path,
-                             name ? name : "unknown");
+            return REEL_FAIL(err, REEL_E_UNSUPPORTED, "a clip's pixel format is not read\ngiven: %s, %s\nremedy: convert it to yuv420p",
+                             r->path, name ? name : "unknown");
         }
         const int *k = sws_getCoefficients(SWS_CS_ITU709);
         (void)sws_setColorspaceDetails(r->scale, k, is_full, k, is_full, 0, 1 << 16, 1 << 16);
         REEL_TRY(reel_av_frame_new(to, r->width, r->height, &r->plain, err));
     }
-    int n = sws_scale(r->scale, (const uint8_t *const *)r->frame->data, r->frame->linesize, 0, r->height, r->plain->data, r->plain->linesize);
-    if (n != r->height) return REEL_FAIL(err, REEL_E_IO, "a frame could not be converted\ngiven: %s\nremedy: convert the clip to yuv420p", r->path);
+    int n =
+        sws_scale(r->scale, (const uint8_t *const *)r->frame->data, r->frame->linesize, 0, r->height, r->plain->data, r->plain->linesize);
+    if (n != r->height)
+        return REEL_FAIL(err, REEL_E_IO, "a frame could not be converted\ngiven: %s\nremedy: convert the clip to yuv420p", r->path);
     return REEL_OK;
 }
 
@@ -85,8 +90,8 @@ static reel_status frame_to_rgb(av_reader *r, reel_error *err)
         return REEL_OK;
     }
     reel_yuv yuv = {.width = r->width, .height = r->height};
-    bool is_j = format == AV_PIX_FMT_YUVJ420P || format == AV_PIX_FMT_YUVJ444P || format == AV_PIX_FMT_YUVJ422P || format == AV_PIX_FMT_YUVJ440P ||
-                format == AV_PIX_FMT_YUVJ411P;
+    bool is_j = format == AV_PIX_FMT_YUVJ420P || format == AV_PIX_FMT_YUVJ444P || format == AV_PIX_FMT_YUVJ422P ||
+                format == AV_PIX_FMT_YUVJ440P || format == AV_PIX_FMT_YUVJ411P;
     yuv.is_full = is_j || r->frame->color_range == AVCOL_RANGE_JPEG;
     yuv.is_420 = format == AV_PIX_FMT_YUV420P || format == AV_PIX_FMT_YUVJ420P;
     yuv.is_centre = r->frame->chroma_location == AVCHROMA_LOC_CENTER;
@@ -106,15 +111,17 @@ static reel_status frame_to_rgb(av_reader *r, reel_error *err)
 
 static reel_status damaged(const av_reader *r, const char *how, reel_error *err)
 {
-    return REEL_FAIL(err, REEL_E_IO, "a clip is damaged: %s\ngiven: %s, after %lld frames\nremedy: fetch or write it again", how, r->path, (long long)r->n_frame);
+    return REEL_FAIL(err, REEL_E_IO, "a clip is damaged: %s\ngiven: %s, after %lld frames\nremedy: fetch or write it again", how, r->path,
+                     (long long)r->n_frame);
 }
 
 static reel_status check_pixels(av_reader *r, int64_t width, int64_t height, reel_error *err)
 {
     if (width < 1 || height < 1) return damaged(r, "its size is zero", err);
     if (width > r->max_pixels / height) {
-        return REEL_FAIL(err, REEL_E_IO, "a clip's pictures are too large\ngiven: %s, %lldx%lld\nallowed: %lld pixels\nremedy: scale the clip down first", r->path,
-                         (long long)width, (long long)height, (long long)r->max_pixels);
+        return REEL_FAIL(err, REEL_E_IO,
+                         "a clip's pictures are too large\ngiven: %s, %lldx%lld\nallowed: %lld pixels\nremedy: scale the clip down first",
+                         r->path, (long long)width, (long long)height, (long long)r->max_pixels);
     }
     return REEL_OK;
 }
@@ -128,7 +135,8 @@ static reel_status take_frame(av_reader *r, reel_error *err)
         r->width = f->width;
         r->height = f->height;
         r->rgb = malloc((size_t)f->width * (size_t)f->height * 3);
-        if (!r->rgb) return REEL_FAIL(err, REEL_E_MEMORY, "out of memory for a frame of %dx%d\nremedy: close other programs", f->width, f->height);
+        if (!r->rgb)
+            return REEL_FAIL(err, REEL_E_MEMORY, "out of memory for a frame of %dx%d\nremedy: close other programs", f->width, f->height);
     }
     if (f->width != r->width || f->height != r->height) return damaged(r, "its size changes", err);
     REEL_TRY(frame_to_rgb(r, err));
@@ -162,21 +170,35 @@ static reel_status open_codec(av_reader *r, reel_error *err)
     int n = avformat_find_stream_info(r->demux, NULL);
     const AVCodec *codec = NULL;
     if (n >= 0) n = r->stream = av_find_best_stream(r->demux, AVMEDIA_TYPE_VIDEO, -1, -1, &codec, 0);
-    if (n < 0) return reel_av_fail(err, REEL_E_IO, n, "no pictures were found in a clip", r->path, "check that it is an mp4, webm, gif or y4m file");
+    if (n < 0)
+        return reel_av_fail(err, REEL_E_IO, n, "no pictures were found in a clip", r->path,
+                            "check that it is an mp4, webm, gif or y4m file");
     AVCodecParameters *p = r->demux->streams[r->stream]->codecpar;
     REEL_TRY(check_pixels(r, p->width, p->height, err));
     r->codec = avcodec_alloc_context3(codec);
     r->packet = av_packet_alloc();
     r->frame = av_frame_alloc();
-    if (!r->codec || !r->packet || !r->frame) return REEL_FAIL(err, REEL_E_MEMORY, "out of memory for a video decoder\nremedy: close other programs");
+    if (!r->codec || !r->packet || !r->frame)
+        return REEL_FAIL(err, REEL_E_MEMORY, "out of memory for a video decoder\nremedy: close other programs");
     n = avcodec_parameters_to_context(r->codec, p);
     r->codec->thread_count = 1;
     r->codec->log_level_offset = REEL_AV_LOG_OFFSET;
     r->codec->err_recognition = AV_EF_EXPLODE;
     r->codec->max_pixels = r->max_pixels < 1 ? 1 : r->max_pixels;
-    if (n >= 0) n = avcodec_open2(r->codec, codec, NULL);
+    AVDictionary *options = NULL;
+    if (n >= 0) n = av_dict_set(&options, "codec_whitelist", REEL_AV_DECODERS, 0);
+    if (n >= 0) n = avcodec_open2(r->codec, codec, &options);
+    av_dict_free(&options);
     if (n < 0) return reel_av_fail(err, REEL_E_UNSUPPORTED, n, "a clip's video cannot be decoded", r->path, "convert it to H.264");
     return REEL_OK;
+}
+
+/* GIF does not say how many frames it holds, only where it ends: with this byte. */
+static bool lacks_gif_end(const av_reader *r)
+{
+    if (strcmp(r->demux->iformat->name, "gif") != 0) return false;
+    int64_t bytes = avio_size(r->demux->pb);
+    return bytes < 1 || avio_seek(r->demux->pb, bytes - 1, SEEK_SET) < 0 || avio_r8(r->demux->pb) != 0x3B;
 }
 
 /* A container that promises more than came was cut short. */
@@ -184,7 +206,7 @@ static reel_status check_whole(const av_reader *r, reel_error *err)
 {
     const AVStream *s = r->demux->streams[r->stream];
     if (r->n_frame == 0) return damaged(r, "it holds no frame", err);
-    if (s->nb_frames > r->n_frame) return damaged(r, "it ends early", err);
+    if (s->nb_frames > r->n_frame || lacks_gif_end(r)) return damaged(r, "it ends early", err);
     int64_t whole = s->duration != AV_NOPTS_VALUE ? av_rescale_q(s->duration, s->time_base, AV_TIME_BASE_Q)
                     : r->demux->nb_streams == 1   ? r->demux->duration
                                                   : AV_NOPTS_VALUE;
@@ -209,7 +231,8 @@ static reel_status read_all(av_reader *r, reel_error *err)
         av_packet_unref(r->packet);
         if (status != REEL_OK) return status;
     }
-    if (r->demux->pb && r->demux->pb->error < 0 && r->demux->pb->error != AVERROR_EOF) return damaged(r, "it cannot be read to its end", err);
+    if (r->demux->pb && r->demux->pb->error < 0 && r->demux->pb->error != AVERROR_EOF)
+        return damaged(r, "it cannot be read to its end", err);
     REEL_TRY(decode(r, NULL, err));
     return check_whole(r, err);
 }

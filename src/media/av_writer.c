@@ -43,7 +43,8 @@ static reel_status check_used(const AVDictionary *options, const char *path, ree
 {
     const AVDictionaryEntry *e = av_dict_get(options, "", NULL, AV_DICT_IGNORE_SUFFIX);
     if (!e) return REEL_OK;
-    return REEL_FAIL(err, REEL_E_UNSUPPORTED, "this build's FFmpeg does not know an encoder option\ngiven: %s=%s for %s\nremedy: build with FFmpeg 5.1 or later",
+    return REEL_FAIL(err, REEL_E_UNSUPPORTED,
+                     "this build's FFmpeg does not know an encoder option\ngiven: %s=%s for %s\nremedy: build with FFmpeg 5.1 or later",
                      e->key, e->value, path);
 }
 
@@ -106,7 +107,8 @@ static reel_status open_codec(reel_writer *w, av_state *s, reel_error *err)
     REEL_TRY_GOTO(codec_options(w, &options, err), cleanup);
     int r = avcodec_open2(s->codec, codec, &options);
     if (r < 0) {
-        status = reel_av_fail(err, REEL_E_UNSUPPORTED, r, "the video encoder refuses the clip's settings", w->path, "choose another size, rate or ending");
+        status = reel_av_fail(err, REEL_E_UNSUPPORTED, r, "the video encoder refuses the clip's settings", w->path,
+                              "choose another size, rate or ending");
         goto cleanup;
     }
     REEL_TRY_GOTO(check_used(options, w->path, err), cleanup);
@@ -210,7 +212,8 @@ static reel_status encode(reel_writer *w, const AVFrame *frame, reel_error *err)
 static reel_status av_frame(reel_writer *w, const uint8_t *rgb, reel_error *err)
 {
     av_state *s = w->state;
-    if (av_frame_make_writable(s->frame) < 0) return REEL_FAIL(err, REEL_E_MEMORY, "out of memory for a frame\nremedy: close other programs");
+    if (av_frame_make_writable(s->frame) < 0)
+        return REEL_FAIL(err, REEL_E_MEMORY, "out of memory for a frame\nremedy: close other programs");
     reel_yuv yuv = {.width = w->options.width, .height = w->options.height, .is_420 = true};
     for (int i = 0; i < 3; i++) {
         yuv.plane[i] = s->frame->data[i];

@@ -53,7 +53,8 @@ static void sum_420(const uint8_t *row0, const uint8_t *row1, int32_t x, int32_t
 {
     int32_t left = x > 0 ? x - 1 : 0;
     for (int c = 0; c < 3; c++) {
-        sum[c] = row0[3 * left + c] + 2 * row0[3 * x + c] + row0[3 * (x + 1) + c] + row1[3 * left + c] + 2 * row1[3 * x + c] + row1[3 * (x + 1) + c];
+        sum[c] = row0[3 * left + c] + 2 * row0[3 * x + c] + row0[3 * (x + 1) + c] + row1[3 * left + c] + 2 * row1[3 * x + c] +
+                 row1[3 * (x + 1) + c];
     }
 }
 

@@ -22,7 +22,9 @@ reel_status reel_media_read_comment(const char *path, char **out, reel_error *er
         const AVDictionaryEntry *e = av_dict_get(demux->metadata, "comment", NULL, 0);
         char *copy = e ? strdup(e->value) : NULL;
         if (!e) {
-            status = REEL_FAIL(err, REEL_E_IO, "a clip holds no settings\ngiven: %s\nallowed: mp4 and webm files that reel wrote\nremedy: name such a file", path);
+            status = REEL_FAIL(err, REEL_E_IO,
+                               "a clip holds no settings\ngiven: %s\nallowed: mp4 and webm files that reel wrote\nremedy: name such a file",
+                               path);
         } else if (!copy) {
             status = REEL_FAIL(err, REEL_E_MEMORY, "out of memory for a clip's settings\nremedy: close other programs");
         } else {
@@ -46,8 +48,10 @@ const char *reel_media_libraries(void)
 reel_status reel_media_read_comment(const char *path, char **out, reel_error *err)
 {
     (void)out;
-    return REEL_FAIL(err, REEL_E_UNSUPPORTED, "this build cannot read clips' settings: it was configured with REEL_MEDIA=OFF\ngiven: %s\nremedy: build with "
-                                              "-DREEL_MEDIA=ON", path);
+    return REEL_FAIL(err, REEL_E_UNSUPPORTED,
+                     "this build cannot read clips' settings: it was configured with REEL_MEDIA=OFF\ngiven: %s\nremedy: build with "
+                     "-DREEL_MEDIA=ON",
+                     path);
 }
 
 reel_status reel_media_write_png(const char *path, const uint8_t *rgb, int32_t width, int32_t height, bool no_clobber, reel_error *err)

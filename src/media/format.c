@@ -30,11 +30,14 @@ reel_status reel_media_supported(reel_media_format format, reel_error *err)
     if (!name) return REEL_OK;
 #ifdef REEL_WITH_MEDIA
     if (avcodec_find_encoder_by_name(name)) return REEL_OK;
-    return REEL_FAIL(err, REEL_E_UNSUPPORTED, "this build's FFmpeg cannot write the format\ngiven: %s, which needs the encoder %s\nremedy: install an "
-                                              "FFmpeg with %s, or choose another ending", formats[format].ending, name, name);
+    return REEL_FAIL(err, REEL_E_UNSUPPORTED,
+                     "this build's FFmpeg cannot write the format\ngiven: %s, which needs the encoder %s\nremedy: install an "
+                     "FFmpeg with %s, or choose another ending",
+                     formats[format].ending, name, name);
 #else
-    return REEL_FAIL(err, REEL_E_UNSUPPORTED, "this build cannot write or read the format: it was configured with REEL_MEDIA=OFF\ngiven: %s\nallowed: "
-                                              ".y4m, or - for y4m to stdout\nremedy: write .y4m, or build with -DREEL_MEDIA=ON",
+    return REEL_FAIL(err, REEL_E_UNSUPPORTED,
+                     "this build cannot write or read the format: it was configured with REEL_MEDIA=OFF\ngiven: %s\nallowed: "
+                     ".y4m, or - for y4m to stdout\nremedy: write .y4m, or build with -DREEL_MEDIA=ON",
                      formats[format].ending);
 #endif
 }
@@ -85,14 +88,18 @@ reel_status reel_media_format_of(const char *path, reel_media_format *out, reel_
     for (size_t i = 0; dot && i < REEL_COUNT(formats); i++) {
         if (strcasecmp(dot, formats[i].ending) != 0) continue;
         if (i == REEL_MEDIA_PNG && !is_pattern(name)) {
-            return REEL_FAIL(err, REEL_E_ARGUMENT, "PNG frames need a number in their name\ngiven: %s\nallowed: one %%d or %%0Nd in the file's name, or "
-                                                   "a folder ending in /\nremedy: use for example frame-%%04d.png", path);
+            return REEL_FAIL(err, REEL_E_ARGUMENT,
+                             "PNG frames need a number in their name\ngiven: %s\nallowed: one %%d or %%0Nd in the file's name, or "
+                             "a folder ending in /\nremedy: use for example frame-%%04d.png",
+                             path);
         }
         *out = (reel_media_format)i;
         return REEL_OK;
     }
-    return REEL_FAIL(err, REEL_E_ARGUMENT, "the output's format is not known by its ending\ngiven: \"%s\"\nallowed: %s, or - for y4m to stdout\n"
-                                           "remedy: give the file one of these endings", path, allowed);
+    return REEL_FAIL(err, REEL_E_ARGUMENT,
+                     "the output's format is not known by its ending\ngiven: \"%s\"\nallowed: %s, or - for y4m to stdout\n"
+                     "remedy: give the file one of these endings",
+                     path, allowed);
 }
 
 reel_status reel_media_png_name(const char *path, int64_t index, char *out, size_t out_bytes, reel_error *err)
@@ -105,7 +112,8 @@ reel_status reel_media_png_name(const char *path, int64_t index, char *out, size
     for (const char *p = whole; is_good && *p; p++) {
         const char *piece = p;
         size_t piece_n = 1;
-        if (p >= name && p[0] == '%' && p[1] == '%') p++;
+        if (p >= name && p[0] == '%' && p[1] == '%')
+            p++;
         else if (p >= name && p[0] == '%') {
             int width = p[1] == '0' ? p[2] - '0' : 0;
             p += p[1] == '0' ? 3 : 1;
@@ -117,7 +125,8 @@ reel_status reel_media_png_name(const char *path, int64_t index, char *out, size
         used += piece_n;
     }
     if (!is_good) {
-        return REEL_FAIL(err, REEL_E_IO, "an output path is too long\ngiven: %zu bytes\nallowed: %d\nremedy: use a shorter path", n, REEL_PATH_MAX - 1);
+        return REEL_FAIL(err, REEL_E_IO, "an output path is too long\ngiven: %zu bytes\nallowed: %d\nremedy: use a shorter path", n,
+                         REEL_PATH_MAX - 1);
     }
     out[used] = '\0';
     return REEL_OK;

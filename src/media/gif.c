@@ -64,7 +64,8 @@ static reel_status gif_open(reel_writer *w, reel_error *err)
     (void)snprintf(name, sizeof name, "%s.XXXXXX", w->output.temporary);
     s->spool = mkstemp(name);
     if (s->spool < 0 || unlink(name) != 0) {
-        return REEL_FAIL(err, REEL_E_IO, "the output cannot be written\ngiven: %s (%s)\nremedy: check free space and permissions", w->path, strerror(errno));
+        return REEL_FAIL(err, REEL_E_IO, "the output cannot be written\ngiven: %s (%s)\nremedy: check free space and permissions", w->path,
+                         strerror(errno));
     }
     return REEL_OK;
 }
@@ -80,8 +81,15 @@ static int64_t time_of(const reel_writer *w, int64_t frame)
     return av_rescale_q(frame, (AVRational){w->rate.den, w->rate.num}, (AVRational){1, 100});
 }
 
-/* Frame i of the spool as 32-bit RGB. */
-static reel_status spool_frame(reel_writer *w, int64_t i, AVFrame **out, reel_error *err)
+/* palettegen keeps every distinct colour of the clip in memory. Six bits a channel bound that to 2^18 colours (a few MiB) and move a palette
+ * entry by 3 code values at most; black and white stay exact. */
+static uint32_t six_bits(uint32_t rgb)
+{
+    return (rgb & 0xFFFCFCFCU) | (rgb >> 6 & 0x00030303U);
+}
+
+/* Frame i of the spool as 32-bit RGB; coarse: for the palette. */
+static reel_status spool_frame(reel_writer *w, int64_t i, bool is_coarse, AVFrame **out, reel_error *err)
 {
     gif_state *s = w->state;
     size_t bytes = (size_t)w->options.width * (size_t)w->options.height * 3, done = 0;
@@ -99,7 +107,10 @@ static reel_status spool_frame(reel_writer *w, int64_t i, AVFrame **out, reel_er
     for (int y = 0; y < frame->height; y++) {
         uint32_t *to = (uint32_t *)(void *)(frame->data[0] + (ptrdiff_t)y * frame->linesize[0]);
         const uint8_t *from = s->rgb + (size_t)y * (size_t)frame->width * 3;
-        for (int x = 0; x < frame->width; x++) to[x] = 0xFF000000U | (uint32_t)from[3 * x] << 16 | (uint32_t)from[3 * x + 1] << 8 | from[3 * x + 2];
+        for (int x = 0; x < frame->width; x++) {
+            uint32_t rgb = (uint32_t)from[3 * x] << 16 | (uint32_t)from[3 * x + 1] << 8 | from[3 * x + 2];
+            to[x] = 0xFF000000U | (is_coarse ? six_bits(rgb) : rgb);
+        }
     }
     frame->pts = time_of(w, i);
     *out = frame;
@@ -119,8 +130,9 @@ static reel_status make_graph(reel_writer *w, const char *text, int n_source, co
     char whole[512];
     int n = 0;
     for (int i = 0; i < n_source; i++) {
-        n += snprintf(whole + n, sizeof whole - (size_t)n, "buffer@in%d=video_size=%dx%d:pix_fmt=%s:time_base=1/100:pixel_aspect=1/1[in%d];", i, size[i][0],
-                      size[i][1], av_get_pix_fmt_name(AV_PIX_FMT_RGB32), i);
+        n +=
+            snprintf(whole + n, sizeof whole - (size_t)n, "buffer@in%d=video_size=%dx%d:pix_fmt=%s:time_base=1/100:pixel_aspect=1/1[in%d];",
+                     i, size[i][0], size[i][1], av_get_pix_fmt_name(AV_PIX_FMT_RGB32), i);
     }
     n += snprintf(whole + n, sizeof whole - (size_t)n, "%s,buffersink@out", text);
     assert(n > 0 && (size_t)n < sizeof whole);
@@ -135,7 +147,8 @@ static reel_status make_graph(reel_writer *w, const char *text, int n_source, co
     }
     if (r >= 0) s->sink = avfilter_graph_get_filter(s->graph, "buffersink@out");
     if (r >= 0 && !s->sink) r = AVERROR_BUG;
-    if (r < 0) return reel_av_fail(err, REEL_E_UNSUPPORTED, r, "this build's FFmpeg cannot make palettes", w->path, "choose another ending");
+    if (r < 0)
+        return reel_av_fail(err, REEL_E_UNSUPPORTED, r, "this build's FFmpeg cannot make palettes", w->path, "choose another ending");
     return REEL_OK;
 }
 
@@ -155,7 +168,7 @@ static reel_status find_palette(reel_writer *w, reel_error *err)
     REEL_TRY(make_graph(w, "[in0]palettegen=stats_mode=full", 1, size, err));
     for (int64_t i = 0; i < w->n_frame; i++) {
         AVFrame *frame = NULL;
-        REEL_TRY(spool_frame(w, i, &frame, err));
+        REEL_TRY(spool_frame(w, i, true, &frame, err));
         REEL_TRY(push(w, 0, &frame, err));
     }
     REEL_TRY(push(w, 0, NULL, err));
@@ -175,7 +188,8 @@ static reel_status open_file(reel_writer *w, reel_error *err)
     s->codec = avcodec_alloc_context3(codec);
     s->packet = av_packet_alloc();
     s->drawn = av_frame_alloc();
-    if (!stream || !s->codec || !s->packet || !s->drawn) return REEL_FAIL(err, REEL_E_MEMORY, "out of memory for a GIF\nremedy: close other programs");
+    if (!stream || !s->codec || !s->packet || !s->drawn)
+        return REEL_FAIL(err, REEL_E_MEMORY, "out of memory for a GIF\nremedy: close other programs");
     s->codec->width = w->options.width;
     s->codec->height = w->options.height;
     s->codec->pix_fmt = AV_PIX_FMT_PAL8;
@@ -185,7 +199,8 @@ static reel_status open_file(reel_writer *w, reel_error *err)
     s->codec->flags |= AV_CODEC_FLAG_BITEXACT;
     int r = avcodec_open2(s->codec, codec, NULL);
     if (r >= 0) r = avcodec_parameters_from_context(stream->codecpar, s->codec);
-    if (r < 0) return reel_av_fail(err, REEL_E_UNSUPPORTED, r, "the GIF encoder refuses the clip's settings", w->path, "choose another size");
+    if (r < 0)
+        return reel_av_fail(err, REEL_E_UNSUPPORTED, r, "the GIF encoder refuses the clip's settings", w->path, "choose another size");
     /* The last frame lasts until the time at which the next would begin. */
     r = av_opt_set_int(s->mux->priv_data, "final_delay", time_of(w, w->n_frame) - time_of(w, w->n_frame - 1), 0);
     if (r >= 0) r = av_opt_set_int(s->mux->priv_data, "loop", 0, 0);
@@ -234,7 +249,7 @@ static reel_status draw(reel_writer *w, reel_error *err)
     REEL_TRY(push(w, 1, NULL, err));
     for (int64_t i = 0; i < w->n_frame; i++) {
         AVFrame *frame = NULL;
-        REEL_TRY(spool_frame(w, i, &frame, err));
+        REEL_TRY(spool_frame(w, i, false, &frame, err));
         REEL_TRY(push(w, 0, &frame, err));
         REEL_TRY(drain(w, err));
     }

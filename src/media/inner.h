@@ -29,7 +29,7 @@ typedef struct reel_writer_table {
     reel_status (*open)(reel_writer *writer, reel_error *err);
     reel_status (*frame)(reel_writer *writer, const uint8_t *rgb, reel_error *err);
     reel_status (*finish)(reel_writer *writer, reel_error *err); /* all is on disk under its name afterwards, or an error */
-    void (*close)(reel_writer *writer);                          /* frees; removes whatever finish did not put in place. After any outcome */
+    void (*close)(reel_writer *writer); /* frees; removes whatever finish did not put in place. After any outcome */
 } reel_writer_table;
 
 struct reel_writer {
@@ -40,7 +40,7 @@ struct reel_writer {
     reel_rate rate;
     int64_t n_frame; /* handed in so far */
     reel_output output;
-    void *state;     /* the format's own */
+    void *state; /* the format's own */
     bool has_failed; /* a frame could not be written: finish is an error */
 };
 
@@ -56,10 +56,10 @@ typedef struct reel_yuv {
     uint8_t *plane[3];
     int64_t stride[3];
     int32_t width, height;
-    bool is_420;    /* else 4:4:4 */
+    bool is_420; /* else 4:4:4 */
     bool is_centre; /* 4:2:0 chroma lies between two columns (JPEG), else on the left one (MPEG-2, H.264, VP9) */
-    bool is_full;   /* 0…255, else 16…235 and 16…240 */
-    double kr, kb;  /* weights of red and blue in luma */
+    bool is_full; /* 0…255, else 16…235 and 16…240 */
+    double kr, kb; /* weights of red and blue in luma */
 } reel_yuv;
 /* RGB8 [height, width, 3] to the planes. 4:2:0 averages (1 2 1)/4 over columns around the left one and two rows; sizes must be even. */
 void reel_media_rgb_to_yuv(const uint8_t *rgb, const reel_yuv *out);

@@ -22,12 +22,13 @@
 typedef struct png_state {
     reel_png_encoder png;
     char temporary[REEL_PATH_MAX]; /* the folder, without '/' at the end; "" once it is gone */
-    bool is_new_folder;            /* `temporary` becomes the target itself */
+    bool is_new_folder; /* `temporary` becomes the target itself */
 } png_state;
 
 static reel_status io_fail(const char *path, reel_error *err)
 {
-    return REEL_FAIL(err, REEL_E_IO, "the output cannot be written\ngiven: %s (%s)\nremedy: check free space and permissions", path, strerror(errno));
+    return REEL_FAIL(err, REEL_E_IO, "the output cannot be written\ngiven: %s (%s)\nremedy: check free space and permissions", path,
+                     strerror(errno));
 }
 
 static reel_status too_long(const char *path, reel_error *err)
@@ -118,8 +119,10 @@ static reel_status png_frame(reel_writer *w, const uint8_t *rgb, reel_error *err
         struct stat st;
         REEL_TRY(reel_media_png_name(w->path, w->n_frame, name, sizeof name, err));
         if (lstat(name, &st) == 0) {
-            return REEL_FAIL(err, REEL_E_IO, "the output exists and may not be replaced\ngiven: %s with --no-clobber\nremedy: choose another name or leave "
-                                             "out --no-clobber", name);
+            return REEL_FAIL(err, REEL_E_IO,
+                             "the output exists and may not be replaced\ngiven: %s with --no-clobber\nremedy: choose another name or leave "
+                             "out --no-clobber",
+                             name);
         }
     }
     int before = reel_av_quiet_begin();

@@ -7,14 +7,16 @@
 
 #include "media/inner.h"
 
-reel_status reel_media_read_frames(const char *path, int64_t max_pixels, reel_media_frame_fn fn, void *user, reel_media_info *info, reel_error *err)
+reel_status reel_media_read_frames(const char *path, int64_t max_pixels, reel_media_frame_fn fn, void *user, reel_media_info *info,
+                                   reel_error *err)
 {
     char start[9] = "";
     FILE *f = fopen(path, "rbe");
     if (!f || reel_path_is_dir(path)) {
         int code = f ? EISDIR : errno;
         if (f) (void)fclose(f);
-        return REEL_FAIL(err, REEL_E_IO, "a clip cannot be opened\ngiven: %s (%s)\nremedy: check the path and its permissions", path, strerror(code));
+        return REEL_FAIL(err, REEL_E_IO, "a clip cannot be opened\ngiven: %s (%s)\nremedy: check the path and its permissions", path,
+                         strerror(code));
     }
     size_t n = fread(start, 1, sizeof start, f);
     (void)fclose(f);
@@ -22,7 +24,9 @@ reel_status reel_media_read_frames(const char *path, int64_t max_pixels, reel_me
 #ifdef REEL_WITH_MEDIA
     return reel_av_read(path, max_pixels, fn, user, info, err);
 #else
-    return REEL_FAIL(err, REEL_E_UNSUPPORTED, "this build reads only y4m clips: it was configured with REEL_MEDIA=OFF\ngiven: %s\nremedy: convert it to y4m, or "
-                                              "build with -DREEL_MEDIA=ON", path);
+    return REEL_FAIL(err, REEL_E_UNSUPPORTED,
+                     "this build reads only y4m clips: it was configured with REEL_MEDIA=OFF\ngiven: %s\nremedy: convert it to y4m, or "
+                     "build with -DREEL_MEDIA=ON",
+                     path);
 #endif
 }

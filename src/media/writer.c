@@ -51,7 +51,11 @@ reel_status reel_writer_open(const char *path, const reel_media_options *options
         free(comment);
         return REEL_FAIL(err, REEL_E_MEMORY, "out of memory for a clip's writer\nremedy: close other programs");
     }
-    *w = (reel_writer){.table = table_of(format), .path = path_copy, .comment = comment, .format = format, .options = *options,
+    *w = (reel_writer){.table = table_of(format),
+                       .path = path_copy,
+                       .comment = comment,
+                       .format = format,
+                       .options = *options,
                        .rate = reel_media_rate(options->fps)};
     w->options.comment = comment;
     assert(w->table); /* reel_media_check refuses formats without one */
@@ -72,7 +76,8 @@ reel_status reel_writer_frames(reel_writer *writer, const uint8_t *rgb, int32_t 
     size_t frame_bytes = (size_t)writer->options.width * (size_t)writer->options.height * 3;
     for (int32_t i = 0; i < n; i++) {
         if (writer->has_failed) {
-            return REEL_FAIL(err, REEL_E_IO, "an earlier frame could not be written\ngiven: %s\nremedy: start the clip again", writer->path);
+            return REEL_FAIL(err, REEL_E_IO, "an earlier frame could not be written\ngiven: %s\nremedy: start the clip again",
+                             writer->path);
         }
         reel_status status = writer->table->frame(writer, rgb + (size_t)i * frame_bytes, err);
         if (status != REEL_OK) {
@@ -92,8 +97,9 @@ reel_status reel_writer_finish(reel_writer **writer, reel_error *err)
     if (w->has_failed) {
         status = REEL_FAIL(err, REEL_E_IO, "an earlier frame could not be written\ngiven: %s\nremedy: start the clip again", w->path);
     } else if (w->n_frame == 0) {
-        status = REEL_FAIL(err, REEL_E_ARGUMENT, "a clip without frames cannot be written\ngiven: %s, 0 frames\nallowed: at least 1\nremedy: hand in frames",
-                           w->path);
+        status =
+            REEL_FAIL(err, REEL_E_ARGUMENT,
+                      "a clip without frames cannot be written\ngiven: %s, 0 frames\nallowed: at least 1\nremedy: hand in frames", w->path);
     } else {
         status = w->table->finish(w, err);
     }

@@ -40,7 +40,8 @@ static reel_status y4m_open(reel_writer *w, reel_error *err)
     if (s) s->buffer = malloc(FRAME_LINE_BYTES + 3 * plane);
     if (!s || !s->buffer) {
         free(s);
-        return REEL_FAIL(err, REEL_E_MEMORY, "out of memory for a frame of %dx%d\nremedy: close other programs", w->options.width, w->options.height);
+        return REEL_FAIL(err, REEL_E_MEMORY, "out of memory for a frame of %dx%d\nremedy: close other programs", w->options.width,
+                         w->options.height);
     }
     s->bytes = FRAME_LINE_BYTES + 3 * plane;
     memcpy(s->buffer, frame_line, FRAME_LINE_BYTES);
@@ -48,7 +49,8 @@ static reel_status y4m_open(reel_writer *w, reel_error *err)
     s->is_own = strcmp(w->path, "-") != 0;
     s->fd = s->is_own ? open(w->output.temporary, O_WRONLY | O_TRUNC | O_CLOEXEC) : STDOUT_FILENO;
     if (s->fd < 0) {
-        return REEL_FAIL(err, REEL_E_IO, "the output cannot be written\ngiven: %s (%s)\nremedy: check free space and permissions", w->path, strerror(errno));
+        return REEL_FAIL(err, REEL_E_IO, "the output cannot be written\ngiven: %s (%s)\nremedy: check free space and permissions", w->path,
+                         strerror(errno));
     }
     char header[160];
     int n = snprintf(header, sizeof header, "YUV4MPEG2 W%d H%d F%d:%d Ip A1:1 C444 XCOLORRANGE=LIMITED XREEL=BT709\n", w->options.width,
@@ -62,7 +64,8 @@ static reel_status y4m_frame(reel_writer *w, const uint8_t *rgb, reel_error *err
     y4m_state *s = w->state;
     int64_t width = w->options.width, plane = width * w->options.height;
     uint8_t *p = s->buffer + FRAME_LINE_BYTES;
-    reel_yuv yuv = {.plane = {p, p + plane, p + 2 * plane}, .stride = {width, width, width}, .width = w->options.width, .height = w->options.height};
+    reel_yuv yuv = {
+        .plane = {p, p + plane, p + 2 * plane}, .stride = {width, width, width}, .width = w->options.width, .height = w->options.height};
     reel_media_bt709(&yuv);
     reel_media_rgb_to_yuv(rgb, &yuv);
     return reel_media_write_all(s->fd, s->buffer, s->bytes, w->path, err);
@@ -75,7 +78,8 @@ static reel_status y4m_finish(reel_writer *w, reel_error *err)
     int fd = s->fd;
     s->fd = -1;
     if (close(fd) != 0) {
-        return REEL_FAIL(err, REEL_E_IO, "the output cannot be written\ngiven: %s (%s)\nremedy: check free space", w->path, strerror(errno));
+        return REEL_FAIL(err, REEL_E_IO, "the output cannot be written\ngiven: %s (%s)\nremedy: check free space", w->path,
+                         strerror(errno));
     }
     return reel_output_commit(&w->output, err);
 }

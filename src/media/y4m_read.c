@@ -20,7 +20,8 @@ typedef struct y4m_header {
 
 static reel_status bad(const char *path, const char *what, const char *given, reel_error *err)
 {
-    return REEL_FAIL(err, REEL_E_IO, "a y4m file is damaged: %s\ngiven: %s%s%s\nremedy: write it again", what, path, given[0] ? ": " : "", given);
+    return REEL_FAIL(err, REEL_E_IO, "a y4m file is damaged: %s\ngiven: %s%s%s\nremedy: write it again", what, path, given[0] ? ": " : "",
+                     given);
 }
 
 /* A line without its end into `line`; false at the end of the file, when it is too long, or when it holds a zero. *n: its bytes. */
@@ -52,7 +53,8 @@ static bool colour_space(const char *name, reel_yuv *yuv)
     static const struct {
         const char *name;
         bool is_420, is_centre;
-    } spaces[] = {{"444", false, false}, {"420jpeg", true, true}, {"420", true, true}, {"420mpeg2", true, false}, {"420paldv", true, false}};
+    } spaces[] = {
+        {"444", false, false}, {"420jpeg", true, true}, {"420", true, true}, {"420mpeg2", true, false}, {"420paldv", true, false}};
     for (size_t i = 0; i < REEL_COUNT(spaces); i++) {
         if (strcmp(name, spaces[i].name) != 0) continue;
         yuv->is_420 = spaces[i].is_420;
@@ -70,21 +72,25 @@ static reel_status take_field(const char *path, const char *field, y4m_header *h
     case 'W':
     case 'H':
         if (!whole_number(value, INT32_MAX, &v) || v < 1) return bad(path, "its size is not a whole number above zero", field, err);
-        if (field[0] == 'W') h->yuv.width = (int32_t)v;
-        else h->yuv.height = (int32_t)v;
+        if (field[0] == 'W')
+            h->yuv.width = (int32_t)v;
+        else
+            h->yuv.height = (int32_t)v;
         return REEL_OK;
     case 'F': {
         const char *colon = strchr(value, ':');
-        if (!colon || !whole_number(value, INT32_MAX, &h->rate_num) || !whole_number(colon + 1, INT32_MAX, &h->rate_den) || h->rate_num < 1 ||
-            h->rate_den < 1) {
+        if (!colon || !whole_number(value, INT32_MAX, &h->rate_num) || !whole_number(colon + 1, INT32_MAX, &h->rate_den) ||
+            h->rate_num < 1 || h->rate_den < 1) {
             return bad(path, "its frame rate is not a fraction above zero", field, err);
         }
         return REEL_OK;
     }
     case 'C':
         if (colour_space(value, &h->yuv)) return REEL_OK;
-        return REEL_FAIL(err, REEL_E_UNSUPPORTED, "a y4m file's colour format is not read\ngiven: %s: %s\nallowed: C444, C420, C420jpeg, C420mpeg2, "
-                                                  "C420paldv\nremedy: convert it, for example with ffmpeg -pix_fmt yuv444p", path, field);
+        return REEL_FAIL(err, REEL_E_UNSUPPORTED,
+                         "a y4m file's colour format is not read\ngiven: %s: %s\nallowed: C444, C420, C420jpeg, C420mpeg2, "
+                         "C420paldv\nremedy: convert it, for example with ffmpeg -pix_fmt yuv444p",
+                         path, field);
     case 'X':
         if (strcmp(value, "COLORRANGE=FULL") == 0) h->yuv.is_full = true;
         if (strcmp(value, "REEL=BT709") == 0) *is_709 = true;
@@ -104,9 +110,11 @@ static reel_status read_header(FILE *f, const char *path, int64_t max_pixels, y4
     for (char *field = strtok_r(line + 9, " ", &keep); field; field = strtok_r(NULL, " ", &keep)) {
         REEL_TRY(take_field(path, field, h, &is_709, err));
     }
-    if (h->yuv.width == 0 || h->yuv.height == 0 || h->rate_num == 0) return bad(path, "its header lacks the size or the frame rate", "", err);
+    if (h->yuv.width == 0 || h->yuv.height == 0 || h->rate_num == 0)
+        return bad(path, "its header lacks the size or the frame rate", "", err);
     if ((int64_t)h->yuv.width > max_pixels / h->yuv.height) {
-        return REEL_FAIL(err, REEL_E_IO, "a clip's pictures are too large\ngiven: %s, %dx%d\nallowed: %lld pixels\nremedy: scale the clip down first", path,
+        return REEL_FAIL(err, REEL_E_IO,
+                         "a clip's pictures are too large\ngiven: %s, %dx%d\nallowed: %lld pixels\nremedy: scale the clip down first", path,
                          h->yuv.width, h->yuv.height, (long long)max_pixels);
     }
     if (is_709) {
@@ -118,7 +126,8 @@ static reel_status read_header(FILE *f, const char *path, int64_t max_pixels, y4
     return REEL_OK;
 }
 
-static reel_status read_frames(FILE *f, const char *path, reel_yuv *yuv, reel_media_frame_fn fn, void *user, int64_t *n_frame, reel_error *err)
+static reel_status read_frames(FILE *f, const char *path, reel_yuv *yuv, reel_media_frame_fn fn, void *user, int64_t *n_frame,
+                               reel_error *err)
 {
     int64_t w = yuv->width, h = yuv->height, cw = yuv->is_420 ? (w + 1) / 2 : w, ch = yuv->is_420 ? (h + 1) / 2 : h;
     size_t bytes = (size_t)(w * h + 2 * cw * ch), n;
@@ -157,7 +166,8 @@ reel_status reel_y4m_read(const char *path, int64_t max_pixels, reel_media_frame
 {
     FILE *f = fopen(path, "rbe");
     if (!f) {
-        return REEL_FAIL(err, REEL_E_IO, "a clip cannot be opened\ngiven: %s (%s)\nremedy: check the path and its permissions", path, strerror(errno));
+        return REEL_FAIL(err, REEL_E_IO, "a clip cannot be opened\ngiven: %s (%s)\nremedy: check the path and its permissions", path,
+                         strerror(errno));
     }
     y4m_header h;
     int64_t n_frame = 0;
@@ -165,7 +175,8 @@ reel_status reel_y4m_read(const char *path, int64_t max_pixels, reel_media_frame
     if (status == REEL_OK) status = read_frames(f, path, &h.yuv, fn, user, &n_frame, err);
     (void)fclose(f);
     if (status == REEL_OK && info) {
-        *info = (reel_media_info){.width = h.yuv.width, .height = h.yuv.height, .fps = (double)h.rate_num / (double)h.rate_den, .n_frame = n_frame};
+        *info = (reel_media_info){
+            .width = h.yuv.width, .height = h.yuv.height, .fps = (double)h.rate_num / (double)h.rate_den, .n_frame = n_frame};
     }
     return status;
 }

@@ -13,6 +13,7 @@ typedef struct frame_scope {
     reel_dump *dump;
     reel_tensor u8, count; /* device: [chunk, H, W, 3] u8, [1] i32 */
     uint8_t *host;
+    float *planes; /* of the first frames, for the dump */
 } frame_scope;
 
 enum { FLOAT_FRAMES_IN_DUMP = 5 };
@@ -25,22 +26,35 @@ size_t reel_stage_decode_bytes(const reel_model *model, const reel_plan *plan, s
            reel_arena_need(alignment, REEL_DTYPE_U8, pixels * model->vae.temporal_factor) + reel_arena_need(alignment, REEL_DTYPE_I32, 1);
 }
 
-/* frames_float [3, 5, H, W]: the first frames before the clamp, frames_clamped the same after it. */
-static reel_status dump_float_frames(const frame_scope *s, const reel_tensor *frames, int64_t first, reel_error *err)
+/* Keeps the first frames for the dump, planes apart: [3, n, H, W] as the recordings have them. */
+static reel_status keep_float_frames(frame_scope *s, const reel_tensor *frames, int64_t first, reel_error *err)
 {
     if (!s->dump || first >= FLOAT_FRAMES_IN_DUMP) return REEL_OK;
+    const int64_t plane = frames->extent[1] * frames->extent[2], most = s->p->plan->n_frame;
+    const int64_t kept = most < FLOAT_FRAMES_IN_DUMP ? most : FLOAT_FRAMES_IN_DUMP;
     float *host = NULL;
+    if (!s->planes) s->planes = malloc(sizeof *s->planes * (size_t)(3 * kept * plane));
+    if (!s->planes) return REEL_FAIL(err, REEL_E_MEMORY, "out of memory for --x-dump\nremedy: leave out --x-dump");
     REEL_TRY(reel_download_f32(s->p->components->ops, frames, &host, err));
-    const int64_t n = frames->extent[0], frame = frames->extent[1] * frames->extent[2] * 3;
-    reel_status status = REEL_OK;
-    for (int64_t f = 0; f < n && first + f < FLOAT_FRAMES_IN_DUMP && status == REEL_OK; f++) {
-        float *v = host + f * frame;
-        status = reel_dump_append(s->dump, "frames_float", REEL_DTYPE_F32, frames->extent + 1, 3, v, err);
-        for (int64_t i = 0; i < frame; i++) v[i] = v[i] < -1.0F ? -1.0F : v[i] > 1.0F ? 1.0F : v[i];
-        if (status == REEL_OK) status = reel_dump_append(s->dump, "frames_clamped", REEL_DTYPE_F32, frames->extent + 1, 3, v, err);
+    for (int64_t f = 0; f < frames->extent[0] && first + f < kept; f++) {
+        for (int64_t i = 0; i < 3 * plane; i++) s->planes[(i % 3 * kept + first + f) * plane + i / 3] = host[3 * plane * f + i];
     }
     free(host);
-    return status;
+    return REEL_OK;
+}
+
+/* frames_float before the clamp to −1…1, frames_clamped after it. */
+static reel_status dump_float_frames(const frame_scope *s, reel_error *err)
+{
+    if (!s->planes) return REEL_OK;
+    const reel_plan *plan = s->p->plan;
+    const int64_t kept = plan->n_frame < FLOAT_FRAMES_IN_DUMP ? plan->n_frame : FLOAT_FRAMES_IN_DUMP, extent[4] = {3, kept, plan->px_h, plan->px_w};
+    REEL_TRY(reel_dump_host(s->dump, "frames_float", REEL_DTYPE_F32, extent, 4, s->planes, err));
+    for (int64_t i = 0; i < 3 * kept * plan->px_h * plan->px_w; i++) {
+        const float x = s->planes[i];
+        s->planes[i] = x < -1.0F ? -1.0F : x > 1.0F ? 1.0F : x;
+    }
+    return reel_dump_host(s->dump, "frames_clamped", REEL_DTYPE_F32, extent, 4, s->planes, err);
 }
 
 static reel_status check_finite(const frame_scope *s, const reel_tensor *frames, int64_t first, reel_error *err)
@@ -62,7 +76,7 @@ static reel_status take_frames(void *user, const reel_tensor *frames, int64_t fi
     const reel_hooks *hooks = s->p->hooks;
     const int32_t n = (int32_t)frames->extent[0];
     REEL_TRY(check_finite(s, frames, first, err));
-    REEL_TRY(dump_float_frames(s, frames, first, err));
+    REEL_TRY(keep_float_frames(s, frames, first, err));
     reel_tensor u8 = reel_tensor_slice(s->u8, 0, 0, n);
     REEL_TRY(REEL_OP(ops, frames_to_u8, err, .x = *frames, .y = u8));
     REEL_TRY(reel_ops_download(ops, s->host, &u8, err));
@@ -86,7 +100,6 @@ static reel_status push_all(const reel_pipeline *p, reel_vae_session *session, c
     return REEL_OK;
 }
 
-/* The dump collects whole frames [F, H, W, 3]; the recordings have [3, F, H, W]. */
 static reel_status decode_into(const reel_pipeline *p, frame_scope *s, reel_arena *arena, const float *latents, reel_error *err)
 {
     reel_components *c = p->components;
@@ -118,8 +131,10 @@ reel_status reel_stage_decode(const reel_pipeline *p, int32_t clip, const float 
     REEL_TRY_GOTO(reel_arena_init(&arena, c->ops, "decoded frames", reel_stage_decode_bytes(c->model, plan, a) - session, err), cleanup);
     if (p->hooks->progress) p->hooks->progress(p->hooks->user, REEL_PHASE_DECODE, clip, 0, (int32_t)plan->n_frame);
     REEL_TRY_GOTO(decode_into(p, &scope, &arena, latents, err), cleanup);
+    REEL_TRY_GOTO(dump_float_frames(&scope, err), cleanup);
 cleanup:
     reel_arena_deinit(&arena);
+    free(scope.planes);
     free(scope.host);
     return status;
 }

@@ -108,6 +108,7 @@ refused 2 dtype generate --prompt a -o a.mp4 --dtype f8
 refused 2 'did you mean euler' generate --prompt a -o a.mp4 --scheduler eular
 refused 4 'the nearest is euler' generate --prompt a -o a.mp4 --scheduler euler_a
 refused 2 size generate --prompt a -o a.mp4 --size 33x32
+refused 2 'byte 2 is 0xFF' generate --prompt $'a \xff' -o a.mp4
 refused 3 'no-such-model' generate --prompt a -o a.mp4 --model no-such-model
 refused 6 'missing.txt' generate --prompt-file missing.txt -o a.mp4
 refused 6 'missing.json' generate --prompt a --config missing.json -o a.mp4
@@ -203,6 +204,19 @@ printf '{"size": "32x32", "frames": 5, "steps": 9, "dtype": "f32", "prompt": "a 
 run 0 generate --config good.json --steps 2; has err 'wrote config.mp4'
 check "settings of a file gave another clip" cmp red.mp4 config.mp4
 
+# ---- stages on their own -------------------------------------------------------------------------------------------------------
+run 0 encode red.mp4 -o red.safetensors; has err 'wrote red.safetensors'; is_empty out
+run 0 decode red.safetensors -o back.mp4; check "$last: no clip" test -s back.mp4
+run 0 decode red.safetensors --fps 30 -o -
+n_check=$((n_check + 1)); head -1 out | grep -aq 'F30:1' || fail "$last: not 30 frames a second"
+run 0 encode --prompt 'a red circle' --negative-prompt @wan -o text.safetensors -q; is_empty err
+check "encode --prompt has no prompt_states" grep -aq prompt_states text.safetensors
+run 0 generate "${tiny[@]}" --prompt a --seed 1 --x-dump dump
+check "$last: no latents_final" grep -aq latents_final dump/*
+run 6 encode missing.mp4 -o a.safetensors; has err 'missing.mp4'
+run 2 decode text.safetensors -o a.mp4; has err 'latents'
+run 0 bench --repeats 1 --json; has out '"samples'
+
 # ---- a terminal: a bar that is redrawn, and a picture ----------------------------------------------------------------------------
 n_check=$((n_check + 1))
 quoted=$(printf '%q ' "$reel" generate "${tiny[@]}" --prompt a --seed 1 -o bar.mp4)
@@ -217,7 +231,7 @@ run 2 generate "${tiny[@]}" --prompt a -o b.mp4 --preview show; has err 'no term
 # ---- stopping: whatever the moment, no file stays and the exit code names the signal ----------------------------------------------
 for signal in INT:130 TERM:143 HUP:129; do
     # a shell gives its background jobs an ignored SIGINT, which the program respects; env sets it back
-    env --default-signal=INT "$reel" generate --size 64x64 --frames 17 --steps 1000 --dtype f32 --prompt a --seed 1 -o stopped.mp4 >out 2>err &
+    env --default-signal=INT "$reel" generate --size 32x32 --frames 5 --steps 1000 --dtype f32 --prompt a --seed 1 -o stopped.mp4 >out 2>err &
     pid=$!
     sleep 1
     kill -s "${signal%:*}" $pid

@@ -154,8 +154,10 @@ void media_folder_remove(const char *folder)
         if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) continue;
         struct stat st;
         media_path(path, sizeof path, folder, e->d_name);
-        if (lstat(path, &st) == 0 && S_ISDIR(st.st_mode)) media_folder_remove(path);
-        else assert_int_equal(unlink(path), 0);
+        if (lstat(path, &st) == 0 && S_ISDIR(st.st_mode))
+            media_folder_remove(path);
+        else
+            assert_int_equal(unlink(path), 0);
     }
     (void)closedir(d);
     assert_int_equal(rmdir(folder), 0);

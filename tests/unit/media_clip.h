@@ -4,9 +4,9 @@
 #ifndef REEL_TESTS_MEDIA_CLIP_H
 #define REEL_TESTS_MEDIA_CLIP_H
 
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 
 #include <cmocka.h>

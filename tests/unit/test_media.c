@@ -55,7 +55,8 @@ static void y4m_round_trip(void **state)
             char header[120];
             size_t n;
             uint8_t *bytes = media_bytes(path, &n);
-            (void)snprintf(header, sizeof header, "YUV4MPEG2 W33 H21 F%d:%d Ip A1:1 C444 XCOLORRANGE=LIMITED XREEL=BT709\nFRAME\n", rates[r].num, rates[r].den);
+            (void)snprintf(header, sizeof header, "YUV4MPEG2 W33 H21 F%d:%d Ip A1:1 C444 XCOLORRANGE=LIMITED XREEL=BT709\nFRAME\n",
+                           rates[r].num, rates[r].den);
             assert_memory_equal(bytes, header, strlen(header));
             assert_int_equal(n, strlen(header) - 6 + (size_t)clip.n * (6 + 3 * 33 * 21));
             free(bytes);
@@ -214,7 +215,8 @@ static void colour_bars(void **state)
                 size_t pixel = ((size_t)t * 64 + (at < 8 ? 16 : 48)) * 256 + (size_t)(at % 8) * 32 + 16;
                 for (size_t c = 0; c < 3; c++) {
                     int want = clip.rgb[pixel * 3 + c], got = back.rgb[pixel * 3 + c];
-                    if (abs(want - got) > cases[i].slack) fail_msg("%s frame %d bar %d channel %zu: %d, wanted %d", cases[i].name, t, at, c, got, want);
+                    if (abs(want - got) > cases[i].slack)
+                        fail_msg("%s frame %d bar %d channel %zu: %d, wanted %d", cases[i].name, t, at, c, got, want);
                 }
             }
         }
@@ -230,7 +232,7 @@ static void same_bytes(void **state)
     reel_error err;
     srand((unsigned)time(NULL));
     for (size_t i = 0; i < REEL_COUNT(names); i++) {
-        media_clip clip = media_waves(17, 176, 96, (uint32_t)rand());
+        media_clip clip = media_waves(17, 416, 240, (uint32_t)rand());
         reel_media_options o = media_options(&clip, 23.976);
         o.comment = "{\"prompt\": \"a\"}";
         for (int threads = 1; threads <= 3; threads += 2) {
@@ -405,7 +407,9 @@ static void damaged_files(void **state)
             media_good(reel_write_file(bad, bytes, keep, false, &err), &err);
             reel_status status = media_read(bad, &back, &err);
             if (status == REEL_OK) {
-                if (v < 2) fail_msg("%s: %zu of %zu bytes were taken for a whole clip of %d frames", names[v], keep, n, back.n);
+                /* A GIF may be cut right after a byte that looks like its end. */
+                bool looks_whole = v == 2 && keep > 0 && bytes[keep - 1] == 0x3B;
+                if (!looks_whole) fail_msg("%s: %zu of %zu bytes were taken for a whole clip of %d frames", names[v], keep, n, back.n);
                 media_clip_free(&back);
             } else {
                 assert_non_null(strstr(err.text, "remedy: "));
@@ -494,19 +498,10 @@ int main(void)
 {
 #define TEST(function) cmocka_unit_test_setup_teardown(function, make_folder, remove_folder)
     const struct CMUnitTest tests[] = {
-        TEST(y4m_round_trip),
-        TEST(y4m_damage),
+        TEST(y4m_round_trip),     TEST(y4m_damage),
 #ifdef REEL_WITH_MEDIA
-        TEST(video_round_trip),
-        TEST(faststart),
-        TEST(colour_bars),
-        TEST(same_bytes),
-        TEST(gif_times),
-        TEST(comment_round_trip),
-        TEST(png_exact),
-        TEST(damaged_files),
-        TEST(limits),
-        TEST(log_level_stays),
+        TEST(video_round_trip),   TEST(faststart),  TEST(colour_bars),   TEST(same_bytes), TEST(gif_times),
+        TEST(comment_round_trip), TEST(png_exact),  TEST(damaged_files), TEST(limits),     TEST(log_level_stays),
 #else
         TEST(off_says_why),
 #endif

@@ -16,9 +16,24 @@ static void rates(void **state)
     static const struct {
         double fps;
         int32_t num, den;
-    } cases[] = {{16, 16, 1},           {24, 24, 1},          {23.976, 24000, 1001}, {24000.0 / 1001, 24000, 1001}, {29.97, 30000, 1001}, {30000.0 / 1001, 30000, 1001},
-                 {59.94, 60000, 1001},  {23.98, 24000, 1001}, {12.5, 25, 2},         {119.88, 120000, 1001},        {1, 1, 1},            {240, 240, 1},
-                 {1000, 1000, 1},       {0.01, 1, 100},       {7.0 / 3.0, 7, 3},     {14.985, 2997, 200},           {4.9975, 1999, 400},  {23.9, 239, 10}};
+    } cases[] = {{16, 16, 1},
+                 {24, 24, 1},
+                 {23.976, 24000, 1001},
+                 {24000.0 / 1001, 24000, 1001},
+                 {29.97, 30000, 1001},
+                 {30000.0 / 1001, 30000, 1001},
+                 {59.94, 60000, 1001},
+                 {23.98, 24000, 1001},
+                 {12.5, 25, 2},
+                 {119.88, 120000, 1001},
+                 {1, 1, 1},
+                 {240, 240, 1},
+                 {1000, 1000, 1},
+                 {0.01, 1, 100},
+                 {7.0 / 3.0, 7, 3},
+                 {14.985, 2997, 200},
+                 {4.9975, 1999, 400},
+                 {23.9, 239, 10}};
     for (size_t i = 0; i < REEL_COUNT(cases); i++) {
         reel_rate r = reel_media_rate(cases[i].fps);
         if (r.num != cases[i].num || r.den != cases[i].den) fail_msg("%.9g gives %d/%d", cases[i].fps, r.num, r.den);
@@ -39,11 +54,29 @@ static void endings(void **state)
     static const struct {
         const char *path;
         int format; /* −1: an error */
-    } cases[] = {{"a.mp4", REEL_MEDIA_MP4},      {"A.B/c.MP4", REEL_MEDIA_MP4},   {"x.webm", REEL_MEDIA_WEBM},  {"x.GIF", REEL_MEDIA_GIF},  {"-", REEL_MEDIA_Y4M},
-                 {"x.y4m", REEL_MEDIA_Y4M},      {"out/", REEL_MEDIA_PNG},        {"f-%03d.png", REEL_MEDIA_PNG}, {"%d.png", REEL_MEDIA_PNG}, {"5%%-%d.png", REEL_MEDIA_PNG},
-                 {"f.png", -1},                  {"%s.png", -1},                  {"%d-%d.png", -1},            {"%5d.png", -1},            {"%n.png", -1},
-                 {"%0d.png", -1},                {"", -1},                        {"clip", -1},                 {"a.mp4/clip", -1},         {"a.avi", -1},
-                 {"%d/f.png", -1},               {".", -1},                       {"x.mp4 ", -1}};
+    } cases[] = {{"a.mp4", REEL_MEDIA_MP4},
+                 {"A.B/c.MP4", REEL_MEDIA_MP4},
+                 {"x.webm", REEL_MEDIA_WEBM},
+                 {"x.GIF", REEL_MEDIA_GIF},
+                 {"-", REEL_MEDIA_Y4M},
+                 {"x.y4m", REEL_MEDIA_Y4M},
+                 {"out/", REEL_MEDIA_PNG},
+                 {"f-%03d.png", REEL_MEDIA_PNG},
+                 {"%d.png", REEL_MEDIA_PNG},
+                 {"5%%-%d.png", REEL_MEDIA_PNG},
+                 {"f.png", -1},
+                 {"%s.png", -1},
+                 {"%d-%d.png", -1},
+                 {"%5d.png", -1},
+                 {"%n.png", -1},
+                 {"%0d.png", -1},
+                 {"", -1},
+                 {"clip", -1},
+                 {"a.mp4/clip", -1},
+                 {"a.avi", -1},
+                 {"%d/f.png", -1},
+                 {".", -1},
+                 {"x.mp4 ", -1}};
     for (size_t i = 0; i < REEL_COUNT(cases); i++) {
         reel_media_format format = (reel_media_format)77;
         reel_error err;
@@ -53,7 +86,8 @@ static void endings(void **state)
             assert_int_equal(format, 77);
             assert_non_null(strstr(err.text, "remedy: "));
         } else {
-            if (status != REEL_OK || (int)format != cases[i].format) fail_msg("\"%s\": status %d, format %d", cases[i].path, status, format);
+            if (status != REEL_OK || (int)format != cases[i].format)
+                fail_msg("\"%s\": status %d, format %d", cases[i].path, status, format);
         }
     }
 }
@@ -63,7 +97,10 @@ static void png_names(void **state)
     (void)state;
     static const struct {
         const char *path, *name;
-    } cases[] = {{"a%d/f-%04d.png", "a%d/f-0012.png"}, {"out/", "out/frame-00012.png"}, {"5%%-%d.png", "5%-12.png"}, {"50%/x/", "50%/x/frame-00012.png"}};
+    } cases[] = {{"a%d/f-%04d.png", "a%d/f-0012.png"},
+                 {"out/", "out/frame-00012.png"},
+                 {"5%%-%d.png", "5%-12.png"},
+                 {"50%/x/", "50%/x/frame-00012.png"}};
     char name[64];
     reel_error err;
     for (size_t i = 0; i < REEL_COUNT(cases); i++) {
@@ -84,7 +121,8 @@ static planes new_planes(int32_t w, int32_t h, bool is_420)
     planes p = {.data = malloc((size_t)(w * h + 2 * cw * ch))};
     assert_non_null(p.data);
     memset(p.data, 0xA5, (size_t)(w * h + 2 * cw * ch));
-    p.yuv = (reel_yuv){.plane = {p.data, p.data + w * h, p.data + w * h + cw * ch}, .stride = {w, cw, cw}, .width = w, .height = h, .is_420 = is_420};
+    p.yuv = (reel_yuv){
+        .plane = {p.data, p.data + w * h, p.data + w * h + cw * ch}, .stride = {w, cw, cw}, .width = w, .height = h, .is_420 = is_420};
     reel_media_bt709(&p.yuv);
     return p;
 }
@@ -196,7 +234,8 @@ static void back_444(void **state)
         reel_media_yuv_to_rgb(&p.yuv, rgb);
         double s = p.yuv.is_full ? 1 : 255.0 / 219, c = p.yuv.is_full ? 1 : 255.0 / 224, kr = p.yuv.kr, kb = p.yuv.kb, kg = 1 - kr - kb;
         for (int i = 0; i < 33 * 7; i++) {
-            double y = s * (p.yuv.plane[0][i] - (p.yuv.is_full ? 0 : 16)), cb = c * (p.yuv.plane[1][i] - 128), cr = c * (p.yuv.plane[2][i] - 128);
+            double y = s * (p.yuv.plane[0][i] - (p.yuv.is_full ? 0 : 16)), cb = c * (p.yuv.plane[1][i] - 128),
+                   cr = c * (p.yuv.plane[2][i] - 128);
             near_real(y + 2 * (1 - kr) * cr, rgb[3 * i]);
             near_real(y - 2 * (1 - kb) * kb / kg * cb - 2 * (1 - kr) * kr / kg * cr, rgb[3 * i + 1]);
             near_real(y + 2 * (1 - kb) * cb, rgb[3 * i + 2]);
@@ -231,8 +270,8 @@ static void back_420_siting(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rates),       cmocka_unit_test(endings),     cmocka_unit_test(png_names),
-        cmocka_unit_test(forward_444), cmocka_unit_test(forward_420), cmocka_unit_test(greys_have_no_colour),
+        cmocka_unit_test(rates),       cmocka_unit_test(endings),         cmocka_unit_test(png_names),
+        cmocka_unit_test(forward_444), cmocka_unit_test(forward_420),     cmocka_unit_test(greys_have_no_colour),
         cmocka_unit_test(back_444),    cmocka_unit_test(back_420_siting),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -239,12 +239,14 @@ static void test_render(void **state)
         "{\"device\": \"cpu\", \"peak_bytes\": 1572864, \"is_fast\": true, \"latent\": [5, 16, 16], \"notes\": [], \"boundary\": null,"
         "\"phases\": [{\"name\": \"text\", \"total_bytes\": 2048, \"estimate_s\": 0.5}, {\"name\": \"decode\", \"total_bytes\": "
         "3221225472}],"
-        "\"attention\": {\"self\": {\"name\": \"flash\", \"reason\": \"first\"}}}";
+        "\"attention\": {\"self\": {\"name\": \"flash\", \"reason\": \"first\"}}, "
+        "\"times\": {\"text\": {\"median_s\": 0.25}, \"decode\": {\"median_s\": 300}}}";
     static const char want[] = "device: cpu\npeak: 1.5 MiB\nis fast: yes\nlatent: 5, 16, 16\nnotes: none\nboundary: -\nphases:\n"
                                "  name      total  estimate\n"
                                "  text    2.0 KiB     0.5 s\n"
                                "  decode  3.0 GiB          \n"
-                               "attention:\n  self:\n    name: flash\n    reason: first\n";
+                               "attention:\n  self:\n    name: flash\n    reason: first\n"
+                               "times:\n          median\n  text    0.25 s\n  decode    5:00\n";
     char *text = NULL;
     size_t n = 0;
     FILE *out = open_memstream(&text, &n);

@@ -5,7 +5,8 @@
  * Frames of one call never meet in oneDNN's hands: a frame's primitive depends on how many of its input frames lie before the first one, not
  * on the chunk, so chunks of any length give the same bits. History frames are ordinary frames in front of x. Three forms:
  *   direct    whole frames from x to y; a residual is copied to y first and the product added to it
- *   staged    bands of rows through f32 scratch: other dtypes, a residual of another dtype, upsampling of kernels that are not 1×3×3
+ *   staged    bands of rows through scratch: other dtypes, a residual of another dtype, upsampling of kernels that are not 1×3×3, the first frames
+ *             of a clip (zero frames before them)
  *   parity    1×3×3 on a picture upsampled by two: four 2×2 convolutions of the small picture (4/9 of the work), bands woven into y */
 #include "backends/device/cpu/conv.h"
 
@@ -135,7 +136,8 @@ static reel_status run_direct(const conv *c, int64_t t, frames f, reel_error *er
 
 /* ---- bands of rows through scratch --------------------------------------------------------------------------------------------------- */
 
-/* Rows [low, low + n) of the (duplicated) picture of frames f, widened to the compute dtype: out [f.n][n][width·up][n_in] */
+/* Rows [low, low + n) of the (duplicated) picture of frames f, the missing ones as zeros, widened to the compute dtype:
+ * out [f.missing + f.n][n][width·up][n_in] */
 typedef struct band_job {
     const conv *c;
     frames f;
@@ -165,8 +167,12 @@ static void band_body(void *context, int64_t begin, int64_t end, int32_t thread)
     const conv *c = job->c;
     size_t pixel = (size_t)c->n_in * reel_dtype_bytes(c->compute), source = (size_t)c->n_in * reel_dtype_bytes(c->op->x.dtype);
     for (int64_t i = begin; i < end; i++) {
-        const char *in = x_frame(c, job->f.first + i / job->n, (job->low + i % job->n) / job->up);
         char *out = job->out + (size_t)(i * c->width * job->up) * pixel;
+        if (i / job->n < job->f.missing) {
+            memset(out, 0, (size_t)(c->width * job->up) * pixel);
+            continue;
+        }
+        const char *in = x_frame(c, job->f.first + i / job->n - job->f.missing, (job->low + i % job->n) / job->up);
         if (job->up == 1) {
             widen_line(c, in, c->width * c->n_in, out);
             continue;
@@ -224,6 +230,8 @@ static reel_status run_band(const conv *c, int64_t t, frames f, int64_t row, int
     reel_dnn_spec spec = base_spec(c, f, REEL_DTYPE_F32);
     int64_t low = row * spec.stride[1] - c->pad[0], high = low + (n - 1) * spec.stride[1] + spec.kernel[1];
     spec.has_bias = op->bias.data ? 1 : 0;
+    spec.in[0] += f.missing; /* zeros in scratch: oneDNN takes its slowest form when frames before the first are its own padding */
+    spec.pad_begin[0] = 0;
     spec.pad_begin[1] = most(-low, 0);
     spec.pad_end[1] = most(high - height, 0);
     spec.in[1] = least(high, height) - most(low, 0);
@@ -238,7 +246,7 @@ static reel_status run_band(const conv *c, int64_t t, frames f, int64_t row, int
         fill_bias(c, n * op->y.extent[2], y32);
     } else {
         band_job job = {.c = c, .f = f, .low = most(low, 0), .n = spec.in[1], .up = c->up, .out = x};
-        reel_cpu_parallel_for(c->device, f.n * job.n, &job, band_body);
+        reel_cpu_parallel_for(c->device, (f.missing + f.n) * job.n, &job, band_body);
         REEL_TRY(reel_dnn_run(c->device, &spec, x, c->packed->whole.data, op->bias.data, y32, err));
     }
     store_job store = {.c = c, .t = t, .row = row, .y32 = y32};
@@ -407,7 +415,7 @@ static reel_status run_conv(const conv *c, reel_error *err)
         frames f = frames_of(c, t);
         if (parity && f.n > 0) {
             REEL_TRY(run_upsampled(c, t, f, err));
-        } else if (direct && f.n > 0) {
+        } else if (direct && f.missing == 0) {
             REEL_TRY(run_direct(c, t, f, err));
         } else {
             REEL_TRY(run_staged(c, t, f, err));

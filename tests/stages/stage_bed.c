@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "base/env.h"
 #include "device/device.h"
 
 reel_error stage_fault;
@@ -37,7 +38,7 @@ void stage_bed_open(stage_bed *bed, bool with_references)
     reel_registry *registry = NULL;
     const reel_plugin *plugin = NULL;
     const reel_host host = {.size = sizeof host};
-    const reel_device_options options = {.size = sizeof options, .n_thread = 2};
+    const reel_device_options options = {.size = sizeof options, .n_thread = 2, .isa_max = reel_env("REEL_TEST_ISA")};
     GOOD(reel_registry_open(NULL, NULL, &registry, &stage_fault));
     GOOD(reel_registry_find(registry, "cpu", &plugin, &stage_fault));
     *bed = (stage_bed){.vt = *plugin->device};

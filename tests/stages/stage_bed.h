@@ -14,7 +14,8 @@ typedef struct stage_bed {
     reel_ops ops;
 } stage_bed;
 
-/* The CPU device; its buffers are filled with NaN when they are made. with_references: the C references instead of its own operations. */
+/* The CPU device; its buffers are filled with NaN when they are made. with_references: the C references instead of its own operations. The
+ * environment variable REEL_TEST_ISA ("avx2", "avx512") lowers the instruction sets, oneDNN's too; cmake/tests.cmake runs stages again with it. */
 void stage_bed_open(stage_bed *bed, bool with_references);
 void stage_bed_close(stage_bed *bed);
 
@@ -28,9 +29,9 @@ reel_store *stage_recording(const char *file); /* below tests/fixtures/wan-tiny-
 reel_store *stage_model_store(const char *folder, const char *stem); /* below models/wan-tiny-t2v */
 
 extern reel_error stage_fault; /* tests are one thread */
-#define GOOD(call)                                                                                                       \
-    do {                                                                                                                 \
-        if ((call) != REEL_OK) fail_msg("%s: %s\n(%s)", #call, stage_fault.text, stage_fault.trace);                     \
+#define GOOD(call)                                                                                   \
+    do {                                                                                             \
+        if ((call) != REEL_OK) fail_msg("%s: %s\n(%s)", #call, stage_fault.text, stage_fault.trace); \
     } while (0)
 
 #endif

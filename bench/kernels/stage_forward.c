@@ -102,8 +102,10 @@ static reel_status open_dit(bench *b, char **argv, reel_error *err)
     b->n_token = t * (h / c->patch[1]) * (w / c->patch[2]);
     const size_t latent = reel_arena_need(a, REEL_DTYPE_F32, (int64_t)c->in_channels * t * h * w);
     const size_t states = reel_arena_need(a, REEL_DTYPE_F32, (int64_t)TEXT_ROWS * c->text_dim);
-    REEL_TRY(reel_arena_init(&b->tensors, &b->ops, "tensors", 2 * latent + states + reel_dit_context_bytes(c, &options, TEXT_ROWS, a), err));
-    size_t forward = reel_dit_scratch_bytes(c, &options, b->n_token, a), context = reel_dit_context_scratch_bytes(c, &options, TEXT_ROWS, a);
+    REEL_TRY(
+        reel_arena_init(&b->tensors, &b->ops, "tensors", 2 * latent + states + reel_dit_context_bytes(c, &options, TEXT_ROWS, a), err));
+    size_t forward = reel_dit_scratch_bytes(c, &options, b->n_token, a),
+           context = reel_dit_context_scratch_bytes(c, &options, TEXT_ROWS, a);
     REEL_TRY(reel_arena_init(&b->scratch, &b->ops, "scratch", forward > context ? forward : context, err));
     reel_tensor text;
     REEL_TRY(reel_arena_take(&b->tensors, REEL_DTYPE_F32, c->in_channels, t, h, w, &b->latents, err));
@@ -133,7 +135,8 @@ static reel_status open_umt5(bench *b, char **argv, reel_error *err)
 static reel_status run(bench *b, reel_error *err)
 {
     if (b->umt5) return reel_umt5_encode(b->umt5, &b->tokens, &b->scratch, NULL, &b->result, err);
-    const reel_dit_input in = {.latents = b->latents, .context = b->context, .timestep = {500.0F}, .n_timestep = 1, .t1 = b->n_token, .velocity = b->result};
+    const reel_dit_input in = {
+        .latents = b->latents, .context = b->context, .timestep = {500.0F}, .n_timestep = 1, .t1 = b->n_token, .velocity = b->result};
     REEL_TRY(reel_dit_forward(b->dit, &in, &b->scratch, err));
     return reel_ops_sync(&b->ops, err);
 }
@@ -164,8 +167,8 @@ int main(int argc, char **argv)
     while (status == REEL_OK && fgets(line, sizeof line, stdin)) {
         const double begin = reel_clock_s();
         status = run(&b, &err);
-        printf("{\"seconds\": %.6f, \"resident_peak\": %lld, \"device\": \"%s\", \"isa\": \"%s\", \"library\": \"%s\"}\n", reel_clock_s() - begin, status_bytes("VmHWM"),
-               b.ops.props.name, b.ops.props.isa, b.ops.props.library);
+        printf("{\"seconds\": %.6f, \"resident_peak\": %lld, \"device\": \"%s\", \"isa\": \"%s\", \"library\": \"%s\"}\n",
+               reel_clock_s() - begin, status_bytes("VmHWM"), b.ops.props.name, b.ops.props.isa, b.ops.props.library);
         fflush(stdout);
     }
     const char *out = is_dit && argc > 8 ? argv[8] : is_umt5 && argc > 6 ? argv[6] : NULL;

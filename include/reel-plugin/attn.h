@@ -25,7 +25,7 @@ typedef struct reel_device reel_device;
 
 typedef struct reel_attn_impl {
     uint32_t size;
-    const char *name;    /* "flash-avx512-bf16" */
+    const char *name; /* "flash-avx512-bf16" */
     const char *summary; /* one line for `reel devices` */
     /* 1 when taken; 0 with the reason (a sentence without capital or full stop) in `reason`. */
     int32_t (*supports)(reel_device *device, const reel_attn_shape *shape, char *reason, size_t reason_bytes);

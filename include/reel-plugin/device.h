@@ -29,26 +29,26 @@ typedef struct reel_host {
 
 typedef struct reel_device_options {
     uint32_t size;
-    int32_t ordinal;    /* which device of the kind, from 0 */
-    int32_t n_thread;   /* host threads for computing; 0: one per core that this process may use */
+    int32_t ordinal; /* which device of the kind, from 0 */
+    int32_t n_thread; /* host threads for computing; 0: one per core that this process may use */
     const char *isa_max; /* CPU: highest instruction set to use ("avx2", "avx512", "avx512-bf16", "amx"); NULL: all there is */
 } reel_device_options;
 
 /* Facts about an opened device, as data for the plan. */
 typedef struct reel_device_props {
     uint32_t size;
-    char kind[16];  /* "cpu" */
-    char name[96];  /* "AMD EPYC 9B14, 2 threads" */
-    char isa[128];  /* instruction sets in use, or the compute capability */
+    char kind[16]; /* "cpu" */
+    char name[96]; /* "AMD EPYC 9B14, 2 threads" */
+    char isa[128]; /* instruction sets in use, or the compute capability */
     char library[96]; /* "oneDNN 2.6.3" */
     uint64_t memory_bytes, memory_free_bytes;
     int32_t n_thread;
-    int32_t is_host_memory;    /* the host may read and write its memory directly (after a wait) */
-    int32_t is_deterministic;  /* same inputs, same bits */
-    int32_t has_fast_bf16;     /* `--dtype auto` means bf16 */
-    size_t alignment_bytes;    /* of tensors and weights; a weight that is not aligned is copied when loaded */
-    size_t scratch_bytes;      /* upper bound of what operations of this device allocate for themselves */
-    uint32_t weight_dtypes;    /* bit (1 << dtype): linears take these as stored */
+    int32_t is_host_memory; /* the host may read and write its memory directly (after a wait) */
+    int32_t is_deterministic; /* same inputs, same bits */
+    int32_t has_fast_bf16; /* `--dtype auto` means bf16 */
+    size_t alignment_bytes; /* of tensors and weights; a weight that is not aligned is copied when loaded */
+    size_t scratch_bytes; /* upper bound of what operations of this device allocate for themselves */
+    uint32_t weight_dtypes; /* bit (1 << dtype): linears take these as stored */
 } reel_device_props;
 
 typedef struct reel_device_vt {
@@ -95,7 +95,7 @@ typedef struct reel_plugin {
     uint32_t size;
     uint32_t abi; /* REEL_PLUGIN_ABI */
     reel_plugin_kind kind;
-    const char *name;    /* "cpu" */
+    const char *name; /* "cpu" */
     const char *version; /* for people */
     int32_t (*score)(void); /* 0: cannot run here; the highest score of a kind wins when the user names none */
     const reel_device_vt *device;

@@ -28,33 +28,33 @@ typedef struct reel_stream reel_stream;
 typedef reel_status (*reel_op_fn)(reel_stream *stream, const void *args, reel_error *err);
 
 /* X(name, version, MUST or MAY) */
-#define REEL_OP_LIST(X)                                                                                                  \
-    X(linear, 1, MUST)                                                                                                   \
-    X(conv3d, 1, MUST)                                                                                                   \
-    X(attention, 1, MUST)                                                                                                \
-    X(layer_norm, 1, MUST)                                                                                               \
-    X(rms_norm, 1, MUST)                                                                                                 \
-    X(rms_sum, 1, MUST)                                                                                                  \
-    X(rms_apply_rope, 1, MUST)                                                                                           \
-    X(rms_norm_rope, 1, MAY)                                                                                             \
-    X(channel_norm, 1, MUST)                                                                                             \
-    X(gate_residual, 1, MUST)                                                                                            \
-    X(gated_gelu, 1, MUST)                                                                                               \
-    X(silu, 1, MUST)                                                                                                     \
-    X(modulation, 1, MUST)                                                                                               \
-    X(patchify, 1, MUST)                                                                                                 \
-    X(unpatchify, 1, MUST)                                                                                               \
-    X(gather_rows, 1, MUST)                                                                                              \
-    X(convert, 1, MUST)                                                                                                  \
-    X(combine, 1, MUST)                                                                                                  \
-    X(affine_channels, 1, MUST)                                                                                          \
-    X(frames_to_u8, 1, MUST)                                                                                             \
+#define REEL_OP_LIST(X)         \
+    X(linear, 1, MUST)          \
+    X(conv3d, 1, MUST)          \
+    X(attention, 1, MUST)       \
+    X(layer_norm, 1, MUST)      \
+    X(rms_norm, 1, MUST)        \
+    X(rms_sum, 1, MUST)         \
+    X(rms_apply_rope, 1, MUST)  \
+    X(rms_norm_rope, 1, MAY)    \
+    X(channel_norm, 1, MUST)    \
+    X(gate_residual, 1, MUST)   \
+    X(gated_gelu, 1, MUST)      \
+    X(silu, 1, MUST)            \
+    X(modulation, 1, MUST)      \
+    X(patchify, 1, MUST)        \
+    X(unpatchify, 1, MUST)      \
+    X(gather_rows, 1, MUST)     \
+    X(convert, 1, MUST)         \
+    X(combine, 1, MUST)         \
+    X(affine_channels, 1, MUST) \
+    X(frames_to_u8, 1, MUST)    \
     X(count_nonfinite, 1, MUST)
 
 typedef enum reel_activation {
     REEL_ACTIVATION_NONE = 0,
     REEL_ACTIVATION_GELU_TANH = 1, /* 0.5·z·(1 + tanh(√(2/π)·(z + 0.044715·z³))) */
-    REEL_ACTIVATION_SILU = 2       /* z / (1 + e^−z) */
+    REEL_ACTIVATION_SILU = 2 /* z / (1 + e^−z) */
 } reel_activation;
 
 /* y = act(x·Wᵀ + bias).  x [M, K] float, rows may be strided; w n_row = N, n_col = K, rows [row_begin, row_end) give the N' columns

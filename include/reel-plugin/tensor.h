@@ -16,15 +16,15 @@ extern "C" {
 #endif
 
 /* X(NAME, value, bytes, name in safetensors files) */
-#define REEL_DTYPE_LIST(X)                                                                                               \
-    X(F32, 1, 4, "F32")                                                                                                  \
-    X(BF16, 2, 2, "BF16")                                                                                                \
-    X(F16, 3, 2, "F16")                                                                                                  \
-    X(F64, 4, 8, "F64")                                                                                                  \
-    X(F8_E4M3, 5, 1, "F8_E4M3")                                                                                          \
-    X(F8_E5M2, 6, 1, "F8_E5M2")                                                                                          \
-    X(I32, 7, 4, "I32")                                                                                                  \
-    X(I64, 8, 8, "I64")                                                                                                  \
+#define REEL_DTYPE_LIST(X)      \
+    X(F32, 1, 4, "F32")         \
+    X(BF16, 2, 2, "BF16")       \
+    X(F16, 3, 2, "F16")         \
+    X(F64, 4, 8, "F64")         \
+    X(F8_E4M3, 5, 1, "F8_E4M3") \
+    X(F8_E5M2, 6, 1, "F8_E5M2") \
+    X(I32, 7, 4, "I32")         \
+    X(I64, 8, 8, "I64")         \
     X(U8, 9, 1, "U8")
 
 typedef enum reel_dtype {
@@ -68,7 +68,7 @@ typedef struct reel_weight {
     int32_t kernel[3]; /* convolutions: kt, kh, kw with I = n_col / (kt·kh·kw); linears: 0, 0, 0 */
     const void *data;
     const void *scale, *zero_point; /* quantised formats; NULL for dense */
-    const reel_packed *packed;      /* NULL, or made by the device's weight_pack for this very weight */
+    const reel_packed *packed; /* NULL, or made by the device's weight_pack for this very weight */
     const reel_low_rank *low_rank;
     int32_t n_low_rank;
 } reel_weight;

@@ -14,7 +14,7 @@ static inline size_t reel_dtype_bytes(reel_dtype dtype)
 {
     switch (dtype) {
     case REEL_DTYPE_NONE: return 0;
-#define X(name, value, bytes, text)                                                                                      \
+#define X(name, value, bytes, text) \
     case REEL_DTYPE_##name: return bytes;
         REEL_DTYPE_LIST(X)
 #undef X
@@ -26,7 +26,7 @@ static inline const char *reel_dtype_name(reel_dtype dtype)
 {
     switch (dtype) {
     case REEL_DTYPE_NONE: return "none";
-#define X(name, value, bytes, text)                                                                                      \
+#define X(name, value, bytes, text) \
     case REEL_DTYPE_##name: return text;
         REEL_DTYPE_LIST(X)
 #undef X
@@ -120,8 +120,8 @@ static inline uint16_t reel_f16_from_f32(float f)
     uint32_t a = u & 0x7FFFFFFFU;
     if (a > 0x7F800000U) return (uint16_t)(sign | 0x7E00U);
     if (a >= 0x477FF000U) return (uint16_t)(sign | 0x7C00U); /* ≥ 65520 */
-    if (a < 0x38800000U) {                                   /* below 2^-14: subnormal, exact scaling then rint */
-        float scaled = fabsf(f) * 16777216.0F;               /* 2^24 */
+    if (a < 0x38800000U) { /* below 2^-14: subnormal, exact scaling then rint */
+        float scaled = fabsf(f) * 16777216.0F; /* 2^24 */
         return (uint16_t)(sign | (uint16_t)rintf(scaled));
     }
     uint32_t r = a + 0xFFFU + ((a >> 13) & 1U);

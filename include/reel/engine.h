@@ -19,10 +19,10 @@ extern "C" {
 typedef struct reel_engine reel_engine;
 
 typedef struct reel_engine_options {
-    uint32_t bytes;      /* sizeof the struct, set by reel_engine_options_init */
-    const char *model;  /* folder in the diffusers layout */
+    uint32_t bytes; /* sizeof the struct, set by reel_engine_options_init */
+    const char *model; /* folder in the diffusers layout */
     const char *device; /* "cpu", "auto" or a plug-in's name */
-    int32_t n_thread;   /* 0: one per core that this process may use */
+    int32_t n_thread; /* 0: one per core that this process may use */
     const char *isa_max; /* CPU: highest instruction set to use; NULL: all */
     const char *plugin_dir; /* where further devices are looked for; NULL: none */
     void (*log)(void *user, int level, const char *text); /* 0 error … 3 detail; NULL: silent */
@@ -41,9 +41,11 @@ reel_status reel_devices(const reel_engine_options *options, char **json, reel_e
 /* Stages on their own. Files are safetensors whole or not at all.
  * encode_text: prompt_ids, prompt_mask, prompt_states (and the negative_ ones when negative is not NULL).
  * encode_clip: pictures of a clip → mean, logvar, latents (normalised).   decode_latents: `latents` or `latents_final` → a clip by ending. */
-reel_status reel_encode_text(reel_engine *engine, const char *prompt, const char *negative, const char *dtype, const char *output, reel_error *err);
+reel_status reel_encode_text(reel_engine *engine, const char *prompt, const char *negative, const char *dtype, const char *output,
+                             reel_error *err);
 reel_status reel_encode_clip(reel_engine *engine, const char *clip, const char *vae_dtype, const char *output, reel_error *err);
-reel_status reel_decode_latents(reel_engine *engine, const char *latents, const char *vae_dtype, double fps, const char *output, reel_error *err);
+reel_status reel_decode_latents(reel_engine *engine, const char *latents, const char *vae_dtype, double fps, const char *output,
+                                reel_error *err);
 
 /* Phases timed apart on random weights or the engine's model, all samples, as JSON; `what` is "generate" or "attention". */
 reel_status reel_bench(reel_engine *engine, const char *what, int32_t repeats, char **json, reel_error *err);

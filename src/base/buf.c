@@ -12,8 +12,10 @@ reel_status reel_buf_append(reel_buf *buf, const void *data, size_t n, reel_erro
 {
     size_t max = buf->max ? buf->max : REEL_BUF_MAX_DEFAULT;
     if (n > max - buf->n || buf->n > max) {
-        return REEL_FAIL(err, REEL_E_MEMORY, "a text or list grew past its limit\ngiven: %zu bytes more than %zu\nallowed: %zu bytes\n"
-                                             "remedy: give a smaller input", n, buf->n, max);
+        return REEL_FAIL(err, REEL_E_MEMORY,
+                         "a text or list grew past its limit\ngiven: %zu bytes more than %zu\nallowed: %zu bytes\n"
+                         "remedy: give a smaller input",
+                         n, buf->n, max);
     }
     if (buf->n + n + 1 > buf->capacity) {
         size_t want = buf->capacity ? buf->capacity : 64;

@@ -33,20 +33,20 @@ int reel_status_exit_code(reel_status status);
 
 #define REEL_FAIL(err, code, ...) reel_fail((err), (code), __FILE__, __LINE__, __VA_ARGS__)
 
-#define REEL_TRY(call)                                                                                                   \
-    do {                                                                                                                 \
-        reel_status reel_try_status = (call);                                                                            \
-        if (reel_try_status != REEL_OK) return reel_trace(err, reel_try_status, __FILE__, __LINE__);                     \
+#define REEL_TRY(call)                                                                               \
+    do {                                                                                             \
+        reel_status reel_try_status = (call);                                                        \
+        if (reel_try_status != REEL_OK) return reel_trace(err, reel_try_status, __FILE__, __LINE__); \
     } while (0)
 
 /* For functions that hold something: sets `status`, jumps to `label`. */
-#define REEL_TRY_GOTO(call, label)                                                                                       \
-    do {                                                                                                                 \
-        status = (call);                                                                                                 \
-        if (status != REEL_OK) {                                                                                         \
-            (void)reel_trace(err, status, __FILE__, __LINE__);                                                           \
-            goto label;                                                                                                  \
-        }                                                                                                                \
+#define REEL_TRY_GOTO(call, label)                             \
+    do {                                                       \
+        status = (call);                                       \
+        if (status != REEL_OK) {                               \
+            (void)reel_trace(err, status, __FILE__, __LINE__); \
+            goto label;                                        \
+        }                                                      \
     } while (0)
 
 #define REEL_COUNT(array) (sizeof(array) / sizeof((array)[0]))

@@ -51,7 +51,7 @@ reel_status reel_trace(reel_error *err, reel_status status, const char *file, in
 const char *reel_status_name(reel_status status)
 {
     switch (status) {
-#define X(name, value, exit_code, meaning)                                                                               \
+#define X(name, value, exit_code, meaning) \
     case REEL_##name: return "REEL_" #name;
         REEL_STATUS_LIST(X)
 #undef X
@@ -62,7 +62,7 @@ const char *reel_status_name(reel_status status)
 int reel_status_exit_code(reel_status status)
 {
     switch (status) {
-#define X(name, value, exit_code, meaning)                                                                               \
+#define X(name, value, exit_code, meaning) \
     case REEL_##name: return exit_code;
         REEL_STATUS_LIST(X)
 #undef X

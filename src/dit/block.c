@@ -63,7 +63,8 @@ static reel_status norm_rope(const block_scope *s, reel_tensor t, int32_t weight
                       .grid_w = latents->extent[3] / d->config.patch[2],
                       .pair_t = d->pair_t,
                       .pair_h = d->pair_h};
-    return REEL_OP(d->ops, rms_norm_rope, err, .x = view, .weight = s->w->vector[weight], .y = view, .eps = (float)d->config.eps, .rope = rope);
+    return REEL_OP(d->ops, rms_norm_rope, err, .x = view, .weight = s->w->vector[weight], .y = view, .eps = (float)d->config.eps,
+                   .rope = rope);
 }
 
 static reel_status self_attention(const block_scope *s, reel_error *err)
@@ -93,8 +94,8 @@ static reel_status cross_attention(const block_scope *s, reel_error *err)
     const dit_buffers *b = s->b;
     const reel_dit_context *c = s->in->context;
     if (d->config.cross_attn_norm) {
-        REEL_TRY(REEL_OP(d->ops, layer_norm, err, .x = b->x, .y = b->norm, .scale = s->w->vector[B_NORM2_W], .shift = s->w->vector[B_NORM2_B],
-                         .eps = (float)d->config.eps));
+        REEL_TRY(REEL_OP(d->ops, layer_norm, err, .x = b->x, .y = b->norm, .scale = s->w->vector[B_NORM2_W],
+                         .shift = s->w->vector[B_NORM2_B], .eps = (float)d->config.eps));
     } else {
         REEL_TRY(REEL_OP(d->ops, convert, err, .x = b->x, .y = b->norm));
     }

@@ -41,7 +41,8 @@ static reel_status project_block(reel_dit *dit, int32_t i, const reel_tensor *te
     if (status == REEL_OK) {
         status = REEL_OP(ops, rms_norm, err, .x = c->key[i], .weight = w.vector[B_NORM_K2], .y = c->key[i], .eps = (float)dit->config.eps);
     }
-    if (status == REEL_OK) status = REEL_OP(ops, linear, err, .x = *text, .w = w.weight[B_V2_W], .bias = w.vector[B_V2_B], .y = c->value[i]);
+    if (status == REEL_OK)
+        status = REEL_OP(ops, linear, err, .x = *text, .w = w.weight[B_V2_W], .bias = w.vector[B_V2_B], .y = c->value[i]);
     reel_weights_release(dit->weights, dit->region_block[i]);
     return status;
 }

@@ -33,22 +33,30 @@ static const struct {
 };
 
 static const char *const block_names[B_COUNT] = {
-    [B_TABLE] = "scale_shift_table",
-    [B_Q1_W] = "attn1.to_q.weight", [B_Q1_B] = "attn1.to_q.bias", [B_K1_W] = "attn1.to_k.weight", [B_K1_B] = "attn1.to_k.bias",
-    [B_V1_W] = "attn1.to_v.weight", [B_V1_B] = "attn1.to_v.bias", [B_O1_W] = "attn1.to_out.0.weight", [B_O1_B] = "attn1.to_out.0.bias",
-    [B_NORM_Q1] = "attn1.norm_q.weight", [B_NORM_K1] = "attn1.norm_k.weight",
-    [B_Q2_W] = "attn2.to_q.weight", [B_Q2_B] = "attn2.to_q.bias", [B_K2_W] = "attn2.to_k.weight", [B_K2_B] = "attn2.to_k.bias",
-    [B_V2_W] = "attn2.to_v.weight", [B_V2_B] = "attn2.to_v.bias", [B_O2_W] = "attn2.to_out.0.weight", [B_O2_B] = "attn2.to_out.0.bias",
-    [B_NORM_Q2] = "attn2.norm_q.weight", [B_NORM_K2] = "attn2.norm_k.weight",
-    [B_NORM2_W] = "norm2.weight", [B_NORM2_B] = "norm2.bias",
-    [B_FFN_1_W] = "ffn.net.0.proj.weight", [B_FFN_1_B] = "ffn.net.0.proj.bias", [B_FFN_2_W] = "ffn.net.2.weight", [B_FFN_2_B] = "ffn.net.2.bias",
+    [B_TABLE] = "scale_shift_table",     [B_Q1_W] = "attn1.to_q.weight",      [B_Q1_B] = "attn1.to_q.bias",
+    [B_K1_W] = "attn1.to_k.weight",      [B_K1_B] = "attn1.to_k.bias",        [B_V1_W] = "attn1.to_v.weight",
+    [B_V1_B] = "attn1.to_v.bias",        [B_O1_W] = "attn1.to_out.0.weight",  [B_O1_B] = "attn1.to_out.0.bias",
+    [B_NORM_Q1] = "attn1.norm_q.weight", [B_NORM_K1] = "attn1.norm_k.weight", [B_Q2_W] = "attn2.to_q.weight",
+    [B_Q2_B] = "attn2.to_q.bias",        [B_K2_W] = "attn2.to_k.weight",      [B_K2_B] = "attn2.to_k.bias",
+    [B_V2_W] = "attn2.to_v.weight",      [B_V2_B] = "attn2.to_v.bias",        [B_O2_W] = "attn2.to_out.0.weight",
+    [B_O2_B] = "attn2.to_out.0.bias",    [B_NORM_Q2] = "attn2.norm_q.weight", [B_NORM_K2] = "attn2.norm_k.weight",
+    [B_NORM2_W] = "norm2.weight",        [B_NORM2_B] = "norm2.bias",          [B_FFN_1_W] = "ffn.net.0.proj.weight",
+    [B_FFN_1_B] = "ffn.net.0.proj.bias", [B_FFN_2_W] = "ffn.net.2.weight",    [B_FFN_2_B] = "ffn.net.2.bias",
 };
 
 static bool is_block_matrix(int32_t i)
 {
     switch (i) {
-    case B_Q1_W: case B_K1_W: case B_V1_W: case B_O1_W: case B_Q2_W: case B_K2_W: case B_V2_W: case B_O2_W: case B_FFN_1_W: case B_FFN_2_W:
-        return true;
+    case B_Q1_W:
+    case B_K1_W:
+    case B_V1_W:
+    case B_O1_W:
+    case B_Q2_W:
+    case B_K2_W:
+    case B_V2_W:
+    case B_O2_W:
+    case B_FFN_1_W:
+    case B_FFN_2_W: return true;
     default: return false;
     }
 }
@@ -74,8 +82,8 @@ static reel_status add_embed(reel_dit *dit, reel_error *err)
     return reel_weights_add_region(dit->weights, request, E_COUNT, &dit->region_embed, err);
 }
 
-reel_status reel_dit_new(const reel_dit_config *config, const reel_ops *ops, reel_weights *weights, const reel_dit_options *options, reel_dit **out,
-                         reel_error *err)
+reel_status reel_dit_new(const reel_dit_config *config, const reel_ops *ops, reel_weights *weights, const reel_dit_options *options,
+                         reel_dit **out, reel_error *err)
 {
     reel_status status = REEL_OK;
     reel_dit *dit = calloc(1, sizeof *dit);
@@ -117,8 +125,8 @@ int64_t reel_dit_ffn_rows(const reel_dit_options *options, int64_t n_token)
 }
 
 /* Walks the buffers: takes them from `arena`, or adds their needs to *bytes when arena is NULL. */
-static reel_status layout(const reel_dit_config *c, const reel_dit_options *o, int64_t n_token, int64_t n_time, size_t alignment, reel_arena *arena,
-                          dit_buffers *b, size_t *bytes, reel_error *err)
+static reel_status layout(const reel_dit_config *c, const reel_dit_options *o, int64_t n_token, int64_t n_time, size_t alignment,
+                          reel_arena *arena, dit_buffers *b, size_t *bytes, reel_error *err)
 {
     const int64_t width = (int64_t)c->n_head * c->head_dim, patch = (int64_t)c->patch[1] * c->patch[2];
     const struct {
@@ -183,23 +191,25 @@ reel_status reel_dit_attend(const reel_dit *dit, const reel_attn_impl *impl, con
 {
     reel_op_attention scaled = *args;
     scaled.scale = (float)(1.0 / sqrt((double)dit->config.head_dim));
-    if (impl) return impl->run(dit->ops->stream, &scaled, err);
-    return reel_ops_attention(dit->ops, &scaled, err);
+    return impl ? reel_ops_attention_by(dit->ops, impl, &scaled, err) : reel_ops_attention(dit->ops, &scaled, err);
 }
 
 static reel_status check_input(const reel_dit *dit, const reel_dit_input *in, reel_error *err)
 {
     const reel_dit_config *c = &dit->config;
     const int64_t *e = in->latents.extent;
-    if (in->latents.n_dim != 4 || e[0] != c->in_channels || e[1] < 1 || e[2] < c->patch[1] || e[3] < c->patch[2] || e[2] % c->patch[1] != 0 ||
-        e[3] % c->patch[2] != 0) {
-        return REEL_FAIL(err, REEL_E_ARGUMENT, "latents of a wrong shape\ngiven: %lldx%lldx%lldx%lld\nallowed: %d channels, height and width multiples of %d "
-                                               "and %d\nremedy: choose another size",
-                         (long long)e[0], (long long)e[1], (long long)e[2], (long long)e[3], (int)c->in_channels, (int)c->patch[1], (int)c->patch[2]);
+    if (in->latents.n_dim != 4 || e[0] != c->in_channels || e[1] < 1 || e[2] < c->patch[1] || e[3] < c->patch[2] ||
+        e[2] % c->patch[1] != 0 || e[3] % c->patch[2] != 0) {
+        return REEL_FAIL(err, REEL_E_ARGUMENT,
+                         "latents of a wrong shape\ngiven: %lldx%lldx%lldx%lld\nallowed: %d channels, height and width multiples of %d "
+                         "and %d\nremedy: choose another size",
+                         (long long)e[0], (long long)e[1], (long long)e[2], (long long)e[3], (int)c->in_channels, (int)c->patch[1],
+                         (int)c->patch[2]);
     }
     if (e[1] > c->rope_max || e[2] / c->patch[1] > c->rope_max || e[3] / c->patch[2] > c->rope_max) {
-        return REEL_FAIL(err, REEL_E_ARGUMENT, "the clip is larger than the model has positions for\ngiven: %lld latent frames, %lld rows, %lld columns of "
-                                               "tokens\nallowed: %d each\nremedy: choose a smaller size or fewer frames",
+        return REEL_FAIL(err, REEL_E_ARGUMENT,
+                         "the clip is larger than the model has positions for\ngiven: %lld latent frames, %lld rows, %lld columns of "
+                         "tokens\nallowed: %d each\nremedy: choose a smaller size or fewer frames",
                          (long long)e[1], (long long)(e[2] / c->patch[1]), (long long)(e[3] / c->patch[2]), (int)c->rope_max);
     }
     return REEL_OK;

@@ -20,17 +20,17 @@ typedef struct reel_dit_context reel_dit_context;
 enum { REEL_DIT_TIMESTEP_MAX = 2 };
 
 typedef struct reel_dit_options {
-    reel_dtype compute;      /* activations that meet matrices: F32 or BF16 */
+    reel_dtype compute; /* activations that meet matrices: F32 or BF16 */
     const char *attention_self, *attention_cross; /* names of implementations; NULL: the device's first that takes the shape */
-    int64_t ffn_rows;        /* feed-forward rows at a time; bounds its scratch, changes no bit. 0: all */
+    int64_t ffn_rows; /* feed-forward rows at a time; bounds its scratch, changes no bit. 0: all */
 } reel_dit_options;
 
 /* Where the blocks exchange data with other ranks; the plan fills `run`, NULL on one rank. */
 typedef enum reel_exchange_point {
-    REEL_EXCHANGE_QK_SUM = 0,     /* sums of squares of Q and K, added over ranks that split heads */
-    REEL_EXCHANGE_ATTENTION_IN,   /* tokens → heads */
-    REEL_EXCHANGE_ATTENTION_OUT,  /* heads → tokens */
-    REEL_EXCHANGE_LINEAR_SUM      /* partial sums of a row-split linear */
+    REEL_EXCHANGE_QK_SUM = 0, /* sums of squares of Q and K, added over ranks that split heads */
+    REEL_EXCHANGE_ATTENTION_IN, /* tokens → heads */
+    REEL_EXCHANGE_ATTENTION_OUT, /* heads → tokens */
+    REEL_EXCHANGE_LINEAR_SUM /* partial sums of a row-split linear */
 } reel_exchange_point;
 typedef struct reel_exchange {
     void *user;
@@ -41,7 +41,8 @@ typedef struct reel_exchange {
 typedef reel_status (*reel_dit_tap)(void *user, const char *name, const reel_tensor *tensor, reel_error *err);
 
 /* Borrows ops and weights, which must outlive it. */
-reel_status reel_dit_new(const reel_dit_config *config, const reel_ops *ops, reel_weights *weights, const reel_dit_options *options, reel_dit **out, reel_error *err);
+reel_status reel_dit_new(const reel_dit_config *config, const reel_ops *ops, reel_weights *weights, const reel_dit_options *options,
+                         reel_dit **out, reel_error *err);
 void reel_dit_free(reel_dit **dit);
 
 /* Bytes of scratch for a forward over n_token tokens, of a context that lives in an arena, and of the scratch that making it needs. */
@@ -56,17 +57,17 @@ reel_status reel_dit_context_new(reel_dit *dit, const reel_tensor *states, int32
 void reel_dit_context_free(reel_dit_context **context);
 
 typedef struct reel_dit_input {
-    reel_tensor latents;        /* [in_channels, T, h, w] float */
+    reel_tensor latents; /* [in_channels, T, h, w] float */
     const reel_dit_context *context;
     float timestep[REEL_DIT_TIMESTEP_MAX];
-    int32_t n_timestep;         /* distinct values, at least 1 */
+    int32_t n_timestep; /* distinct values, at least 1 */
     reel_tensor token_timestep; /* [t1 − t0] i32 → index into timestep, or absent (all 0) */
-    int64_t t0, t1;             /* token range; 0, S on one rank */
-    reel_tensor velocity;       /* out: [out_channels, T, h, w] f32; only the range's patches are written */
+    int64_t t0, t1; /* token range; 0, S on one rank */
+    reel_tensor velocity; /* out: [out_channels, T, h, w] f32; only the range's patches are written */
     const reel_cache_policy *cache; /* NULL: none */
-    const reel_exchange *exchange;  /* NULL on one rank */
-    int32_t expert, branch, step;   /* for the cache policy */
-    reel_dit_tap tap;           /* NULL: none */
+    const reel_exchange *exchange; /* NULL on one rank */
+    int32_t expert, branch, step; /* for the cache policy */
+    reel_dit_tap tap; /* NULL: none */
     void *tap_user;
     reel_status (*agree)(void *user, reel_error *err); /* asked between blocks: REEL_E_CANCELLED stops; NULL: never */
     void *agree_user;

@@ -33,9 +33,11 @@ reel_status reel_dit_embed_time(reel_dit *dit, const reel_region *w, const reel_
     REEL_TRY(reel_ops_upload(ops, &b->time_sinusoid, host, err));
     REEL_TRY(REEL_OP(ops, linear, err, .x = b->time_sinusoid, .w = w->weight[E_TIME_1_W], .bias = w->vector[E_TIME_1_B],
                      .act = REEL_ACTIVATION_SILU, .y = b->time_hidden));
-    REEL_TRY(REEL_OP(ops, linear, err, .x = b->time_hidden, .w = w->weight[E_TIME_2_W], .bias = w->vector[E_TIME_2_B], .y = b->time_embedding));
+    REEL_TRY(
+        REEL_OP(ops, linear, err, .x = b->time_hidden, .w = w->weight[E_TIME_2_W], .bias = w->vector[E_TIME_2_B], .y = b->time_embedding));
     REEL_TRY(REEL_OP(ops, silu, err, .x = b->time_embedding, .y = b->time_silu));
-    REEL_TRY(REEL_OP(ops, linear, err, .x = b->time_silu, .w = w->weight[E_TIME_PROJ_W], .bias = w->vector[E_TIME_PROJ_B], .y = b->time_projection));
+    REEL_TRY(REEL_OP(ops, linear, err, .x = b->time_silu, .w = w->weight[E_TIME_PROJ_W], .bias = w->vector[E_TIME_PROJ_B],
+                     .y = b->time_projection));
     REEL_TRY(reel_dit_tell(in, "inner_time_embedding", &b->time_embedding, err));
     return reel_dit_tell(in, "inner_time_projection", &b->time_projection, err);
 }
@@ -43,8 +45,8 @@ reel_status reel_dit_embed_time(reel_dit *dit, const reel_region *w, const reel_
 reel_status reel_dit_embed_patches(reel_dit *dit, const reel_region *w, const reel_dit_input *in, const dit_buffers *b, reel_error *err)
 {
     const reel_ops *ops = dit->ops;
-    REEL_TRY(REEL_OP(ops, patchify, err, .x = in->latents, .y = b->patches, .patch_h = dit->config.patch[1], .patch_w = dit->config.patch[2],
-                     .first_token = in->t0));
+    REEL_TRY(REEL_OP(ops, patchify, err, .x = in->latents, .y = b->patches, .patch_h = dit->config.patch[1],
+                     .patch_w = dit->config.patch[2], .first_token = in->t0));
     REEL_TRY(REEL_OP(ops, linear, err, .x = b->patches, .w = w->weight[E_PATCH_W], .bias = w->vector[E_PATCH_B], .y = b->x));
     return reel_dit_tell(in, "inner_patch_embedding", &b->x, err);
 }

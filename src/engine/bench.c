@@ -48,9 +48,12 @@ static reel_status bench_generate(reel_engine *e, int32_t repeats, json_t *out, 
         reel_result_free(&r);
     }
     json_t *o = json_object();
-    for (int32_t k = 0; k < REEL_PHASE_COUNT; k++) (void)json_object_set_new(o, reel_phase_name((reel_phase)k), samples_json(phase[k], repeats));
+    for (int32_t k = 0; k < REEL_PHASE_COUNT; k++)
+        (void)json_object_set_new(o, reel_phase_name((reel_phase)k), samples_json(phase[k], repeats));
     (void)json_object_set_new(o, "total", samples_json(phase[REEL_PHASE_COUNT], repeats));
-    return json_object_set_new(out, "generate", o) == 0 ? REEL_OK : REEL_FAIL(err, REEL_E_MEMORY, "out of memory for a report\nremedy: fewer --repeats");
+    return json_object_set_new(out, "generate", o) == 0
+               ? REEL_OK
+               : REEL_FAIL(err, REEL_E_MEMORY, "out of memory for a report\nremedy: fewer --repeats");
 }
 
 typedef struct attention_case {
@@ -77,7 +80,8 @@ cleanup:
     return status;
 }
 
-static reel_status time_attention(const reel_ops *ops, const reel_attn_impl *impl, const reel_op_attention *args, int32_t repeats, double *samples, reel_error *err)
+static reel_status time_attention(const reel_ops *ops, const reel_attn_impl *impl, const reel_op_attention *args, int32_t repeats,
+                                  double *samples, reel_error *err)
 {
     for (int32_t i = -1; i < repeats; i++) { /* one run to warm up */
         const double start = reel_clock_s();
@@ -92,7 +96,8 @@ static reel_status bench_case(reel_engine *e, const attention_case *c, int32_t r
 {
     const reel_ops *ops = &e->ops;
     const int64_t n = c->n_token * c->n_head * c->head_dim;
-    const size_t bytes = 4 * reel_arena_need(ops->props.alignment_bytes, c->dtype, n) + reel_arena_need(ops->props.alignment_bytes, REEL_DTYPE_F32, n);
+    const size_t bytes =
+        4 * reel_arena_need(ops->props.alignment_bytes, c->dtype, n) + reel_arena_need(ops->props.alignment_bytes, REEL_DTYPE_F32, n);
     reel_arena arena = {0};
     reel_tensor t[4];
     double samples[1000];
@@ -102,14 +107,15 @@ static reel_status bench_case(reel_engine *e, const attention_case *c, int32_t r
         REEL_TRY_GOTO(reel_arena_take(&arena, c->dtype, 1, c->n_token, c->n_head, c->head_dim, &t[i], err), cleanup);
     }
     for (uint64_t i = 0; i < 3; i++) REEL_TRY_GOTO(fill_random(ops, &t[i], i, &arena, err), cleanup);
-    const reel_op_attention args = {.size = sizeof args, .q = t[0], .k = t[1], .v = t[2], .out = t[3], .scale = 1.0F / sqrtf((float)c->head_dim)};
+    const reel_op_attention args = {
+        .size = sizeof args, .q = t[0], .k = t[1], .v = t[2], .out = t[3], .scale = 1.0F / sqrtf((float)c->head_dim)};
     const reel_attn_shape shape = {.size = sizeof shape, .dtype = c->dtype, .head_dim = c->head_dim, .n_head = c->n_head};
     const double flop = 4.0 * (double)c->n_token * (double)c->n_token * c->n_head * c->head_dim;
     const reel_attn_impl *const *impl = ops->vt->attention(ops->device);
     for (int32_t i = 0; impl[i]; i++) {
         char reason[REEL_REASON_MAX] = "";
-        json_t *o = json_pack("{s:s,s:I,s:i,s:i,s:s}", "name", impl[i]->name, "tokens", (json_int_t)c->n_token, "heads", (int)c->n_head, "head_dim", (int)c->head_dim,
-                              "dtype", reel_dtype_name(c->dtype));
+        json_t *o = json_pack("{s:s,s:I,s:i,s:i,s:s}", "name", impl[i]->name, "tokens", (json_int_t)c->n_token, "heads", (int)c->n_head,
+                              "head_dim", (int)c->head_dim, "dtype", reel_dtype_name(c->dtype));
         (void)json_array_append_new(list, o);
         if (!impl[i]->supports(ops->device, &shape, reason, sizeof reason)) {
             (void)json_object_set_new(o, "refused", json_string(reason));
@@ -133,23 +139,27 @@ cleanup:
 static reel_status bench_attention(reel_engine *e, int32_t repeats, json_t *out, reel_error *err)
 {
     static const attention_case cases[] = {
-        {512, 12, 128, REEL_DTYPE_F32},  {512, 12, 128, REEL_DTYPE_BF16},  {2048, 12, 128, REEL_DTYPE_F32}, {2048, 12, 128, REEL_DTYPE_BF16},
-        {7800, 12, 128, REEL_DTYPE_F32}, {7800, 12, 128, REEL_DTYPE_BF16}, {512, 64, 64, REEL_DTYPE_F32},   {512, 64, 64, REEL_DTYPE_BF16},
-        {1560, 1, 384, REEL_DTYPE_F32},
+        {512, 12, 128, REEL_DTYPE_F32},   {512, 12, 128, REEL_DTYPE_BF16}, {2048, 12, 128, REEL_DTYPE_F32},
+        {2048, 12, 128, REEL_DTYPE_BF16}, {7800, 12, 128, REEL_DTYPE_F32}, {7800, 12, 128, REEL_DTYPE_BF16},
+        {512, 64, 64, REEL_DTYPE_F32},    {512, 64, 64, REEL_DTYPE_BF16},  {1560, 1, 384, REEL_DTYPE_F32},
     };
     json_t *list = json_array();
     for (size_t i = 0; i < REEL_COUNT(cases); i++) REEL_TRY(bench_case(e, &cases[i], repeats, list, err));
-    return json_object_set_new(out, "attention", list) == 0 ? REEL_OK : REEL_FAIL(err, REEL_E_MEMORY, "out of memory for a report\nremedy: fewer --repeats");
+    return json_object_set_new(out, "attention", list) == 0
+               ? REEL_OK
+               : REEL_FAIL(err, REEL_E_MEMORY, "out of memory for a report\nremedy: fewer --repeats");
 }
 
 REEL_API reel_status reel_bench(reel_engine *engine, const char *what, int32_t repeats, char **json, reel_error *err)
 {
     if (repeats < 1 || repeats > 1000) {
-        return REEL_FAIL(err, REEL_E_ARGUMENT, "a wrong number of repeats\ngiven: %d\nallowed: 1 to 1000\nremedy: correct --repeats", (int)repeats);
+        return REEL_FAIL(err, REEL_E_ARGUMENT, "a wrong number of repeats\ngiven: %d\nallowed: 1 to 1000\nremedy: correct --repeats",
+                         (int)repeats);
     }
     const bool is_generate = strcmp(what, "generate") == 0;
     if (!is_generate && strcmp(what, "attention") != 0) {
-        return REEL_FAIL(err, REEL_E_ARGUMENT, "unknown benchmark\ngiven: %.60s\nallowed: generate, attention\nremedy: correct the name", what);
+        return REEL_FAIL(err, REEL_E_ARGUMENT, "unknown benchmark\ngiven: %.60s\nallowed: generate, attention\nremedy: correct the name",
+                         what);
     }
     json_t *o = json_pack("{s:o,s:s,s:i}", "build", reel_build_json(engine), "device", engine->ops.props.name, "repeats", (int)repeats);
     if (!o) return REEL_FAIL(err, REEL_E_MEMORY, "out of memory for a report\nremedy: fewer --repeats");

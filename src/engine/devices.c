@@ -25,8 +25,9 @@ static json_t *attention_of(const reel_device_vt *vt, reel_device *device)
 
 static json_t *describe(const reel_device_vt *vt, reel_device *device, const reel_device_props *p)
 {
-    json_t *o = json_pack("{s:s,s:s,s:s,s:s,s:i,s:b,s:b}", "kind", p->kind, "name", p->name, "isa", p->isa, "library", p->library, "threads", (int)p->n_thread,
-                          "is_deterministic", (int)p->is_deterministic, "has_fast_bf16", (int)p->has_fast_bf16);
+    json_t *o =
+        json_pack("{s:s,s:s,s:s,s:s,s:i,s:b,s:b}", "kind", p->kind, "name", p->name, "isa", p->isa, "library", p->library, "threads",
+                  (int)p->n_thread, "is_deterministic", (int)p->is_deterministic, "has_fast_bf16", (int)p->has_fast_bf16);
     if (!o) return NULL;
     (void)json_object_set_new(o, "memory_bytes", json_integer((json_int_t)p->memory_bytes));
     (void)json_object_set_new(o, "memory_free_bytes", json_integer((json_int_t)p->memory_free_bytes));

@@ -25,7 +25,8 @@ static reel_status open_device(reel_engine *e, const reel_engine_options *option
     const reel_host host = {.size = sizeof host, .user = e, .log = host_log};
     const reel_device_options device = {.size = sizeof device, .n_thread = options->n_thread, .isa_max = options->isa_max};
     if (options->n_thread < 0 || options->n_thread > 1024) {
-        return REEL_FAIL(err, REEL_E_ARGUMENT, "a wrong number of threads\ngiven: %d\nallowed: 0 (one per core) to 1024\nremedy: correct --threads",
+        return REEL_FAIL(err, REEL_E_ARGUMENT,
+                         "a wrong number of threads\ngiven: %d\nallowed: 0 (one per core) to 1024\nremedy: correct --threads",
                          (int)options->n_thread);
     }
     REEL_TRY(reel_registry_open(options->plugin_dir, &e->log, &e->registry, err));
@@ -38,11 +39,15 @@ static reel_status open_device(reel_engine *e, const reel_engine_options *option
 static reel_status open_engine(reel_engine *e, const reel_engine_options *options, reel_error *err)
 {
     if (options->bytes != sizeof *options) {
-        return REEL_FAIL(err, REEL_E_ARGUMENT, "options of another version of reel\ngiven: %u bytes\nallowed: %zu\nremedy: call reel_engine_options_init, and build "
-                                               "against the library's own headers", options->bytes, sizeof *options);
+        return REEL_FAIL(
+            err, REEL_E_ARGUMENT,
+            "options of another version of reel\ngiven: %u bytes\nallowed: %zu\nremedy: call reel_engine_options_init, and build "
+            "against the library's own headers",
+            options->bytes, sizeof *options);
     }
     if (!options->model || !options->model[0]) {
-        return REEL_FAIL(err, REEL_E_ARGUMENT, "no model was named\ngiven: nothing\nallowed: a folder in the diffusers layout\nremedy: give --model");
+        return REEL_FAIL(err, REEL_E_ARGUMENT,
+                         "no model was named\ngiven: nothing\nallowed: a folder in the diffusers layout\nremedy: give --model");
     }
     e->log = (reel_log){.write = options->log, .user = options->log_user};
     REEL_TRY(reel_model_open(options->model, &e->model, err));

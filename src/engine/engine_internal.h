@@ -28,7 +28,14 @@ struct reel_engine {
 };
 
 /* request.c: the option table as data. */
-typedef enum reel_field_type { REEL_FIELD_INT, REEL_FIELD_U64, REEL_FIELD_REAL, REEL_FIELD_ENUM, REEL_FIELD_TEXT, REEL_FIELD_FLAG } reel_field_type;
+typedef enum reel_field_type {
+    REEL_FIELD_INT,
+    REEL_FIELD_U64,
+    REEL_FIELD_REAL,
+    REEL_FIELD_ENUM,
+    REEL_FIELD_TEXT,
+    REEL_FIELD_FLAG
+} reel_field_type;
 typedef struct reel_field {
     const char *name; /* JSON key; the flag has dashes for underscores */
     reel_field_type type;
@@ -52,8 +59,8 @@ reel_status reel_engine_stage_plan(reel_engine *engine, const char *dtype, const
 json_t *reel_plan_json(const reel_plan *plan);
 json_t *reel_build_json(const reel_engine *engine);
 /* The settings that go into a clip: build, model, device, plan hash, request, prompt, seed. Returns malloc'd compact JSON. */
-reel_status reel_clip_settings(const reel_engine *engine, const reel_request *request, const reel_plan *plan, int32_t clip, const char *prompt, uint64_t seed,
-                               char **out, reel_error *err);
+reel_status reel_clip_settings(const reel_engine *engine, const reel_request *request, const reel_plan *plan, int32_t clip,
+                               const char *prompt, uint64_t seed, char **out, reel_error *err);
 /* json_dumps with our errors. */
 reel_status reel_json_text(const json_t *json, size_t flags, char **out, reel_error *err);
 

@@ -49,8 +49,8 @@ static json_t *component_json(const reel_model *model, reel_component component,
         parameters += n;
     }
     reel_check_component_all(model, component, store, collect_problem, problems);
-    json_t *o = json_pack("{s:b,s:i,s:I,s:I,s:o}", "is_readable", 1, "tensors", (int)reel_store_count(store), "parameters", (json_int_t)parameters, "bytes",
-                          (json_int_t)reel_store_bytes(store), "dtypes", dtypes_json(store));
+    json_t *o = json_pack("{s:b,s:i,s:I,s:I,s:o}", "is_readable", 1, "tensors", (int)reel_store_count(store), "parameters",
+                          (json_int_t)parameters, "bytes", (json_int_t)reel_store_bytes(store), "dtypes", dtypes_json(store));
     reel_store_close(&store);
     return o;
 }
@@ -60,13 +60,16 @@ static json_t *sizes_json(const reel_model *m)
     const reel_dit_config *d = &m->dit[0];
     json_t *o = json_object();
     if (!o) return NULL;
-    (void)json_object_set_new(o, "transformer", json_pack("{s:i,s:i,s:i,s:i,s:i,s:i,s:i}", "heads", (int)d->n_head, "head_dim", (int)d->head_dim, "layers", (int)d->n_layer,
-                                                          "ffn_dim", (int)d->ffn_dim, "in_channels", (int)d->in_channels, "out_channels", (int)d->out_channels,
-                                                          "text_dim", (int)d->text_dim));
-    (void)json_object_set_new(o, "text_encoder", json_pack("{s:i,s:i,s:i,s:i,s:i}", "width", (int)m->text.d_model, "heads", (int)m->text.n_head, "layers",
-                                                           (int)m->text.n_layer, "ffn_dim", (int)m->text.d_ff, "vocabulary", (int)m->text.vocab));
-    (void)json_object_set_new(o, "vae", json_pack("{s:i,s:i,s:i,s:i}", "base_dim", (int)m->vae.base_dim, "latent_channels", (int)m->vae.z_dim, "spatial_factor",
-                                                  (int)m->vae.spatial_factor, "temporal_factor", (int)m->vae.temporal_factor));
+    (void)json_object_set_new(o, "transformer",
+                              json_pack("{s:i,s:i,s:i,s:i,s:i,s:i,s:i}", "heads", (int)d->n_head, "head_dim", (int)d->head_dim, "layers",
+                                        (int)d->n_layer, "ffn_dim", (int)d->ffn_dim, "in_channels", (int)d->in_channels, "out_channels",
+                                        (int)d->out_channels, "text_dim", (int)d->text_dim));
+    (void)json_object_set_new(o, "text_encoder",
+                              json_pack("{s:i,s:i,s:i,s:i,s:i}", "width", (int)m->text.d_model, "heads", (int)m->text.n_head, "layers",
+                                        (int)m->text.n_layer, "ffn_dim", (int)m->text.d_ff, "vocabulary", (int)m->text.vocab));
+    (void)json_object_set_new(o, "vae",
+                              json_pack("{s:i,s:i,s:i,s:i}", "base_dim", (int)m->vae.base_dim, "latent_channels", (int)m->vae.z_dim,
+                                        "spatial_factor", (int)m->vae.spatial_factor, "temporal_factor", (int)m->vae.temporal_factor));
     return o;
 }
 
@@ -77,8 +80,9 @@ static json_t *describe(const reel_model *m, json_t *problems)
         if (!m->has_component[i]) continue;
         (void)json_object_set_new(components, reel_component_folder((reel_component)i), component_json(m, (reel_component)i, problems));
     }
-    json_t *o = json_pack("{s:s,s:s,s:b,s:o,s:o,s:f,s:s}", "family", m->family, "pipeline", m->pipeline_class, "expand_timesteps", (int)m->expand_timesteps, "sizes",
-                          sizes_json(m), "components", components, "flow_shift", m->scheduler.flow_shift, "scheduler", m->scheduler.class_name);
+    json_t *o = json_pack("{s:s,s:s,s:b,s:o,s:o,s:f,s:s}", "family", m->family, "pipeline", m->pipeline_class, "expand_timesteps",
+                          (int)m->expand_timesteps, "sizes", sizes_json(m), "components", components, "flow_shift", m->scheduler.flow_shift,
+                          "scheduler", m->scheduler.class_name);
     if (o) (void)json_object_set_new(o, "boundary_ratio", isnan(m->boundary_ratio) ? json_null() : json_real(m->boundary_ratio));
     return o;
 }

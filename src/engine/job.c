@@ -15,7 +15,7 @@ typedef struct job {
     const reel_callbacks *callbacks;
     const reel_plan *plan;
     reel_clip_output *output;
-    uint64_t *seed;       /* per clip */
+    uint64_t *seed; /* per clip */
     json_t *warnings, *clips;
     char preview_path[REEL_PATH_MAX];
     reel_error preview_error; /* the first preview that could not be stored */
@@ -137,8 +137,9 @@ static reel_status job_clip_end(void *user, int32_t clip, reel_error *err)
     REEL_TRY(reel_clip_output_end(j->output, err));
     char seed[32];
     (void)snprintf(seed, sizeof seed, "%llu", (unsigned long long)j->seed[clip]);
-    (void)json_array_append_new(j->clips, json_pack("{s:i,s:s,s:s,s:s}", "clip", (int)clip, "prompt", j->request->prompt[clip / j->plan->n_clip], "seed", seed, "file",
-                                                    reel_clip_output_path(j->output)));
+    (void)json_array_append_new(j->clips,
+                                json_pack("{s:i,s:s,s:s,s:s}", "clip", (int)clip, "prompt", j->request->prompt[clip / j->plan->n_clip],
+                                          "seed", seed, "file", reel_clip_output_path(j->output)));
     return REEL_OK;
 }
 
@@ -196,7 +197,8 @@ static reel_status run_pipeline(job *j, reel_error *err)
                                     .cache = e->cache,
                                     .hooks = &hooks,
                                     .dump_dir = j->request->dump_dir};
-    const reel_pipeline_input input = {.prompt = j->request->prompt, .n_prompt = j->request->n_prompt, .negative = negative, .seed = j->seed};
+    const reel_pipeline_input input = {
+        .prompt = j->request->prompt, .n_prompt = j->request->n_prompt, .negative = negative, .seed = j->seed};
     REEL_TRY(reel_pipeline_run(&pipeline, &input, err));
     if (j->preview_error.code != REEL_OK && err) *err = j->preview_error;
     return j->preview_error.code;
@@ -206,10 +208,11 @@ static reel_status make_record(job *j, char **out, reel_error *err)
 {
     json_t *settings = NULL, *times = json_object(), *o = NULL;
     REEL_TRY(reel_request_to_json(j->request, &settings, err));
-    for (int32_t i = 0; times && i < REEL_PHASE_COUNT; i++) (void)json_object_set_new(times, reel_phase_name((reel_phase)i), json_real(j->phase_s[i]));
+    for (int32_t i = 0; times && i < REEL_PHASE_COUNT; i++)
+        (void)json_object_set_new(times, reel_phase_name((reel_phase)i), json_real(j->phase_s[i]));
     if (times) (void)json_object_set_new(times, "total", json_real(reel_clock_s() - j->start_s));
-    o = json_pack("{s:o,s:o,s:o,s:O,s:O,s:o,s:s}", "build", reel_build_json(j->engine), "plan", reel_plan_json(j->plan), "settings", settings, "clips", j->clips,
-                  "warnings", j->warnings, "times_s", times, "model", j->engine->model.dir);
+    o = json_pack("{s:o,s:o,s:o,s:O,s:O,s:o,s:s}", "build", reel_build_json(j->engine), "plan", reel_plan_json(j->plan), "settings",
+                  settings, "clips", j->clips, "warnings", j->warnings, "times_s", times, "model", j->engine->model.dir);
     reel_status status = reel_json_text(o, JSON_INDENT(2), out, err);
     json_decref(o);
     return status;
@@ -220,12 +223,14 @@ static reel_status run(job *j, reel_error *err)
     for (int32_t i = 0; i < j->plan->n_note; i++) reel_log_write(&j->engine->log, REEL_LOG_INFO, "%s", j->plan->note[i]);
     REEL_TRY(reel_clip_output_new(j->request, j->plan, &j->output, err));
     REEL_TRY(make_seeds(j, err));
-    reel_log_write(&j->engine->log, REEL_LOG_INFO, "seed %llu%s", (unsigned long long)j->seed[0], j->request->has_seed ? "" : " (random; give --seed to repeat)");
+    reel_log_write(&j->engine->log, REEL_LOG_INFO, "seed %llu%s", (unsigned long long)j->seed[0],
+                   j->request->has_seed ? "" : " (random; give --seed to repeat)");
     REEL_TRY(job_agree(j, err));
     return run_pipeline(j, err);
 }
 
-REEL_API reel_status reel_generate(reel_engine *engine, const reel_request *request, const reel_callbacks *callbacks, reel_result *result, reel_error *err)
+REEL_API reel_status reel_generate(reel_engine *engine, const reel_request *request, const reel_callbacks *callbacks, reel_result *result,
+                                   reel_error *err)
 {
     reel_plan *plan = calloc(1, sizeof *plan);
     job j = {.engine = engine, .request = request, .callbacks = callbacks, .plan = plan, .start_s = reel_clock_s()};
@@ -243,7 +248,8 @@ REEL_API reel_status reel_generate(reel_engine *engine, const reel_request *requ
     j.phase_s[j.phase] += reel_clock_s() - j.phase_start_s;
     if (result) {
         REEL_TRY_GOTO(make_record(&j, &record, err), cleanup);
-        *result = (reel_result){.bytes = sizeof *result, .record = record, .n_clip = plan->n_prompt * plan->n_clip, .total_s = reel_clock_s() - j.start_s};
+        *result = (reel_result){
+            .bytes = sizeof *result, .record = record, .n_clip = plan->n_prompt * plan->n_clip, .total_s = reel_clock_s() - j.start_s};
         memcpy(result->phase_s, j.phase_s, sizeof result->phase_s);
     }
 cleanup:

@@ -50,12 +50,16 @@ static reel_status read_defaults(reel_engine *e, const reel_json *json, reel_err
     static const char *const known[] = {"size", "frames", "steps", "guidance_scale", "guidance_scale_2", "fps", "flow_shift", "scheduler"};
     const char *key, *size = NULL, *scheduler = NULL;
     json_t *value;
-    json_object_foreach(json->root, key, value) {
+    json_object_foreach(json->root, key, value)
+    {
         bool found = false;
         for (size_t i = 0; i < REEL_COUNT(known); i++) found = found || strcmp(known[i], key) == 0;
         if (!found) {
-            return REEL_FAIL(err, REEL_E_MODEL, "an unknown default\ngiven: \"%.60s\" in %s\nallowed: size, frames, steps, guidance_scale, guidance_scale_2, fps, flow_shift, "
-                                                "scheduler\nremedy: correct the file or remove it", key, json->path);
+            return REEL_FAIL(err, REEL_E_MODEL,
+                             "an unknown default\ngiven: \"%.60s\" in %s\nallowed: size, frames, steps, guidance_scale, guidance_scale_2, "
+                             "fps, flow_shift, "
+                             "scheduler\nremedy: correct the file or remove it",
+                             key, json->path);
         }
     }
     reel_plan_defaults *d = &e->defaults;
@@ -74,7 +78,9 @@ static reel_status read_defaults(reel_engine *e, const reel_json *json, reel_err
     long long w = 0, h = 0;
     char rest;
     if (size && (sscanf(size, "%5lldx%5lld%c", &w, &h, &rest) != 2 || w < 1 || h < 1)) {
-        return REEL_FAIL(err, REEL_E_MODEL, "a default size is not a size\ngiven: \"%.40s\" in %s\nallowed: WIDTHxHEIGHT\nremedy: correct the file", size, json->path);
+        return REEL_FAIL(err, REEL_E_MODEL,
+                         "a default size is not a size\ngiven: \"%.40s\" in %s\nallowed: WIDTHxHEIGHT\nremedy: correct the file", size,
+                         json->path);
     }
     if (size) {
         d->px_w = w;
@@ -109,7 +115,8 @@ static uint64_t copied_bytes(const reel_stored *t, reel_component component, ree
     for (int32_t i = 0; i < t->n_dim; i++) n *= (uint64_t)t->extent[i];
     const bool is_weight = has_suffix(t->name, ".weight");
     if (component == REEL_COMPONENT_VAE && (strncmp(t->name, "encoder.", 8) == 0 || strncmp(t->name, "quant_conv.", 11) == 0)) return 0;
-    if (component == REEL_COMPONENT_TEXT_ENCODER && (strcmp(t->name, "shared.weight") == 0 || strstr(t->name, "relative_attention_bias"))) return 0;
+    if (component == REEL_COMPONENT_TEXT_ENCODER && (strcmp(t->name, "shared.weight") == 0 || strstr(t->name, "relative_attention_bias")))
+        return 0;
     if (!is_weight || t->n_dim < 2) return 4 * n;
     if (component == REEL_COMPONENT_VAE) {
         const uint64_t one = n * reel_dtype_bytes(compute);

@@ -47,11 +47,12 @@ reel_status reel_expand_pattern(const char *path, int32_t index, char *out, size
     if (!find_pattern(path, &a, &b)) {
         n = snprintf(out, out_bytes, "%s", path);
     } else {
-        const int width = isdigit((unsigned char)a[1]) ? atoi(a + 1) : 0; /* at most two digits */
+        const int width = (int)strtol(a + 1, NULL, 10); /* at most two digits; none are 0 */
         n = snprintf(out, out_bytes, "%.*s%0*d%s", (int)(a - path), path, width, (int)index, b);
     }
     if (n < 0 || (size_t)n >= out_bytes) {
-        return REEL_FAIL(err, REEL_E_ARGUMENT, "an output path is too long\ngiven: %zu bytes\nallowed: %zu\nremedy: use a shorter path", strlen(path), out_bytes - 1);
+        return REEL_FAIL(err, REEL_E_ARGUMENT, "an output path is too long\ngiven: %zu bytes\nallowed: %zu\nremedy: use a shorter path",
+                         strlen(path), out_bytes - 1);
     }
     return REEL_OK;
 }
@@ -63,11 +64,15 @@ static reel_status check_names(const reel_request *q, const reel_plan *p, reel_e
     REEL_TRY(reel_media_format_of(q->output, &format, err));
     if (n <= 1) return REEL_OK;
     if (strcmp(q->output, "-") == 0) {
-        return REEL_FAIL(err, REEL_E_ARGUMENT, "several clips cannot go to standard output\ngiven: -o -, %d clips\nallowed: one clip\nremedy: -o clip-%%03d.y4m", (int)n);
+        return REEL_FAIL(err, REEL_E_ARGUMENT,
+                         "several clips cannot go to standard output\ngiven: -o -, %d clips\nallowed: one clip\nremedy: -o clip-%%03d.y4m",
+                         (int)n);
     }
     if (!reel_has_pattern(q->output) || (format == REEL_MEDIA_PNG && q->output[strlen(q->output) - 1] != '/')) {
-        return REEL_FAIL(err, REEL_E_ARGUMENT, "several clips need a name with a number in it\ngiven: -o %s, %d clips\nallowed: one %%d or %%0Nd, such as "
-                                               "clip-%%03d.mp4 (for PNG frames a folder: clip-%%03d/)\nremedy: correct -o", q->output, (int)n);
+        return REEL_FAIL(err, REEL_E_ARGUMENT,
+                         "several clips need a name with a number in it\ngiven: -o %s, %d clips\nallowed: one %%d or %%0Nd, such as "
+                         "clip-%%03d.mp4 (for PNG frames a folder: clip-%%03d/)\nremedy: correct -o",
+                         q->output, (int)n);
     }
     return REEL_OK;
 }

@@ -28,14 +28,15 @@ static json_t *real_or_null(double v)
 
 static json_t *clip_json(const reel_plan *p)
 {
-    return json_pack("{s:I,s:I,s:I,s:f,s:[I,I,I],s:I}", "width", (json_int_t)p->px_w, "height", (json_int_t)p->px_h, "frames", (json_int_t)p->n_frame, "fps", p->fps,
-                     "latent", (json_int_t)p->lat_t, (json_int_t)p->lat_h, (json_int_t)p->lat_w, "tokens", (json_int_t)p->n_token);
+    return json_pack("{s:I,s:I,s:I,s:f,s:[I,I,I],s:I}", "width", (json_int_t)p->px_w, "height", (json_int_t)p->px_h, "frames",
+                     (json_int_t)p->n_frame, "fps", p->fps, "latent", (json_int_t)p->lat_t, (json_int_t)p->lat_h, (json_int_t)p->lat_w,
+                     "tokens", (json_int_t)p->n_token);
 }
 
 static json_t *solver_json(const reel_plan *p)
 {
-    json_t *o = json_pack("{s:s,s:i,s:f,s:[f,f],s:b}", "scheduler", p->scheduler, "steps", (int)p->n_step, "flow_shift", p->flow_shift, "guidance", p->guidance[0],
-                          p->guidance[1], "is_guided", (int)p->is_guided);
+    json_t *o = json_pack("{s:s,s:i,s:f,s:[f,f],s:b}", "scheduler", p->scheduler, "steps", (int)p->n_step, "flow_shift", p->flow_shift,
+                          "guidance", p->guidance[0], p->guidance[1], "is_guided", (int)p->is_guided);
     if (o) (void)json_object_set_new(o, "boundary_ratio", real_or_null(p->boundary_ratio));
     return o;
 }
@@ -85,8 +86,9 @@ json_t *reel_plan_json(const reel_plan *p)
     (void)json_object_set_new(o, "clip", clip_json(p));
     (void)json_object_set_new(o, "clips", json_pack("{s:i,s:i}", "prompts", (int)p->n_prompt, "per_prompt", (int)p->n_clip));
     (void)json_object_set_new(o, "solver", solver_json(p));
-    (void)json_object_set_new(o, "dtype", json_pack("{s:s,s:s,s:s}", "text", reel_dtype_name(p->text_compute), "transformer", reel_dtype_name(p->dit_compute), "vae",
-                                                    reel_dtype_name(p->vae_compute)));
+    (void)json_object_set_new(o, "dtype",
+                              json_pack("{s:s,s:s,s:s}", "text", reel_dtype_name(p->text_compute), "transformer",
+                                        reel_dtype_name(p->dit_compute), "vae", reel_dtype_name(p->vae_compute)));
     (void)json_object_set_new(o, "weights", json_string(p->is_packed ? "packed" : "mapped"));
     (void)json_object_set_new(o, "attention", attention_json(p));
     (void)json_object_set_new(o, "cache", json_string(p->cache));
@@ -104,12 +106,12 @@ json_t *reel_build_json(const reel_engine *e)
 {
     char fingerprint[32];
     (void)snprintf(fingerprint, sizeof fingerprint, "%016llx", (unsigned long long)e->fingerprint);
-    return json_pack("{s:s,s:s,s:s,s:s,s:s,s:s}", "version", reel_version(), "compiler", __VERSION__, "device", e->ops.props.kind, "isa", e->ops.props.isa, "library",
-                     e->ops.props.library, "model_fingerprint", fingerprint);
+    return json_pack("{s:s,s:s,s:s,s:s,s:s,s:s}", "version", reel_version(), "compiler", __VERSION__, "device", e->ops.props.kind, "isa",
+                     e->ops.props.isa, "library", e->ops.props.library, "model_fingerprint", fingerprint);
 }
 
-reel_status reel_clip_settings(const reel_engine *engine, const reel_request *request, const reel_plan *plan, int32_t clip, const char *prompt, uint64_t seed,
-                               char **out, reel_error *err)
+reel_status reel_clip_settings(const reel_engine *engine, const reel_request *request, const reel_plan *plan, int32_t clip,
+                               const char *prompt, uint64_t seed, char **out, reel_error *err)
 {
     char text[32], hash[32];
     json_t *settings = NULL;
@@ -124,8 +126,8 @@ reel_status reel_clip_settings(const reel_engine *engine, const reel_request *re
     /* This clip alone: its own seed, one clip, one prompt. */
     (void)json_object_set_new(settings, "seed", json_string(text));
     (void)json_object_set_new(settings, "clips", json_integer(1));
-    json_t *o = json_pack("{s:i,s:o,s:s,s:i,s:o,s:s,s:o}", "reel", 1, "build", reel_build_json(engine), "model", engine->model.dir, "clip", (int)clip, "prompt", p,
-                          "plan", hash, "settings", settings);
+    json_t *o = json_pack("{s:i,s:o,s:s,s:i,s:o,s:s,s:o}", "reel", 1, "build", reel_build_json(engine), "model", engine->model.dir, "clip",
+                          (int)clip, "prompt", p, "plan", hash, "settings", settings);
     if (!o) return REEL_FAIL(err, REEL_E_MEMORY, "out of memory for the clip's settings\nremedy: close other programs");
     reel_status status = reel_json_text(o, JSON_COMPACT, out, err);
     json_decref(o);

@@ -25,8 +25,10 @@ static reel_status read_settings(const char *path, reel_json *out, char **text, 
     reel_status status = reel_json_parse(*text, strlen(*text), path, REEL_E_ARGUMENT, out, err);
     if (status == REEL_OK && !json_is_object(json_object_get(out->root, "settings"))) {
         reel_json_deinit(out);
-        status = REEL_FAIL(err, REEL_E_ARGUMENT, "the clip carries no settings of reel\ngiven: %s\nallowed: mp4 and webm clips made by reel, or their .json side "
-                                                 "file\nremedy: name such a clip", path);
+        status = REEL_FAIL(err, REEL_E_ARGUMENT,
+                           "the clip carries no settings of reel\ngiven: %s\nallowed: mp4 and webm clips made by reel, or their .json side "
+                           "file\nremedy: name such a clip",
+                           path);
     }
     if (status != REEL_OK) {
         free(*text);
@@ -69,7 +71,8 @@ static reel_status apply(reel_request *q, const json_t *settings, keep *k, reel_
 {
     const char *key;
     json_t *value;
-    json_object_foreach((json_t *)(uintptr_t)settings, key, value) {
+    json_object_foreach((json_t *)(uintptr_t)settings, key, value)
+    {
         char number[64];
         const char *text = NULL;
         if (json_is_string(value)) text = keep_text(k, json_string_value(value));
@@ -83,8 +86,10 @@ static reel_status apply(reel_request *q, const json_t *settings, keep *k, reel_
             text = number;
         }
         if (!text) {
-            return REEL_FAIL(err, REEL_E_ARGUMENT, "a stored setting has a wrong type\ngiven: \"%.60s\" is %s\nremedy: the clip's settings are damaged; give them as options",
-                             key, reel_json_type_name(value));
+            return REEL_FAIL(
+                err, REEL_E_ARGUMENT,
+                "a stored setting has a wrong type\ngiven: \"%.60s\" is %s\nremedy: the clip's settings are damaged; give them as options",
+                key, reel_json_type_name(value));
         }
         const int64_t frames = q->frames, steps = q->steps;
         reel_status status = reel_request_set(q, key, text, err);
@@ -106,7 +111,8 @@ static reel_status compare(reel_engine *e, const reel_request *q, const reel_jso
     const char *key;
     json_t *value;
     reel_status status = now ? REEL_OK : REEL_FAIL(err, REEL_E_MEMORY, "out of memory for a comparison\nremedy: close other programs");
-    json_object_foreach(now, key, value) {
+    json_object_foreach(now, key, value)
+    {
         const char *before = json_string_value(json_object_get(was, key)), *after = json_string_value(value);
         if (status == REEL_OK && (!before || strcmp(before, after) != 0)) {
             status = reel_buf_printf(out, err, "%s%s was \"%s\", is \"%s\"", out->n ? "; " : "", key, before ? before : "unknown", after);
@@ -127,7 +133,8 @@ static reel_status compare(reel_engine *e, const reel_request *q, const reel_jso
     return status;
 }
 
-static reel_status rebuild(reel_engine *e, const reel_json *json, size_t text_bytes, reel_request *request, keep *k, reel_buf *differences, reel_error *err)
+static reel_status rebuild(reel_engine *e, const reel_json *json, size_t text_bytes, reel_request *request, keep *k, reel_buf *differences,
+                           reel_error *err)
 {
     const char *prompt = NULL;
     REEL_TRY(reel_json_opt_string(json, "prompt", &prompt, err));
@@ -144,7 +151,8 @@ static reel_status rebuild(reel_engine *e, const reel_json *json, size_t text_by
     return compare(e, request, json, differences, err);
 }
 
-REEL_API reel_status reel_request_from_clip(reel_engine *engine, const char *path, reel_request *request, char **keep_out, char **differences, reel_error *err)
+REEL_API reel_status reel_request_from_clip(reel_engine *engine, const char *path, reel_request *request, char **keep_out,
+                                            char **differences, reel_error *err)
 {
     reel_json json;
     char *text = NULL;

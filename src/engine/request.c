@@ -77,22 +77,27 @@ static reel_status unknown_field(const char *name, reel_error *err)
     const char *list[REEL_COUNT(fields)];
     for (size_t i = 0; i < REEL_COUNT(fields); i++) list[i] = fields[i].name;
     const char *near = reel_word_nearest(name, list, REEL_COUNT(fields));
-    return REEL_FAIL(err, REEL_E_ARGUMENT, "unknown setting\ngiven: \"%.80s\"\nallowed: the settings in docs/options.md\nremedy: %s%s%s", name,
-                     near ? "did you mean \"" : "see `reel generate --help`", near ? near : "", near ? "\"?" : "");
+    return REEL_FAIL(err, REEL_E_ARGUMENT, "unknown setting\ngiven: \"%.80s\"\nallowed: the settings in docs/options.md\nremedy: %s%s%s",
+                     name, near ? "did you mean \"" : "see `reel generate --help`", near ? near : "", near ? "\"?" : "");
 }
 
 static reel_status bad_number(const reel_field *f, const char *value, reel_error *err)
 {
     if (f->type == REEL_FIELD_REAL) {
-        return REEL_FAIL(err, REEL_E_ARGUMENT, "%s is not a number in its range\ngiven: \"%.80s\"\nallowed: a finite number, %g to %g\nremedy: correct %s", f->name,
-                         value, f->min, f->max, f->name);
+        return REEL_FAIL(err, REEL_E_ARGUMENT,
+                         "%s is not a number in its range\ngiven: \"%.80s\"\nallowed: a finite number, %g to %g\nremedy: correct %s",
+                         f->name, value, f->min, f->max, f->name);
     }
     if (f->type == REEL_FIELD_U64) {
-        return REEL_FAIL(err, REEL_E_ARGUMENT, "%s is not a whole number in its range\ngiven: \"%.80s\"\nallowed: 0 to 18446744073709551615, or a negative number "
-                                               "down to -9223372036854775808 (taken modulo 2^64)\nremedy: correct %s", f->name, value, f->name);
+        return REEL_FAIL(
+            err, REEL_E_ARGUMENT,
+            "%s is not a whole number in its range\ngiven: \"%.80s\"\nallowed: 0 to 18446744073709551615, or a negative number "
+            "down to -9223372036854775808 (taken modulo 2^64)\nremedy: correct %s",
+            f->name, value, f->name);
     }
-    return REEL_FAIL(err, REEL_E_ARGUMENT, "%s is not a whole number in its range\ngiven: \"%.80s\"\nallowed: %.0f to %.0f\nremedy: correct %s", f->name, value, f->min,
-                     f->max, f->name);
+    return REEL_FAIL(err, REEL_E_ARGUMENT,
+                     "%s is not a whole number in its range\ngiven: \"%.80s\"\nallowed: %.0f to %.0f\nremedy: correct %s", f->name, value,
+                     f->min, f->max, f->name);
 }
 
 static bool starts_number(const char *value)
@@ -146,14 +151,16 @@ static reel_status set_enum(const reel_field *f, const char *value, void *at, re
             }
         }
     }
-    return REEL_FAIL(err, REEL_E_ARGUMENT, "unknown value for %s\ngiven: \"%.80s\"\nallowed: %s\nremedy: correct %s", f->name, value, f->values, f->name);
+    return REEL_FAIL(err, REEL_E_ARGUMENT, "unknown value for %s\ngiven: \"%.80s\"\nallowed: %s\nremedy: correct %s", f->name, value,
+                     f->values, f->name);
 }
 
 static reel_status set_flag(const reel_field *f, const char *value, void *at, reel_error *err)
 {
     const bool yes = !value || strcmp(value, "true") == 0, no = value && strcmp(value, "false") == 0;
     if (!yes && !no) {
-        return REEL_FAIL(err, REEL_E_ARGUMENT, "%s is a switch\ngiven: \"%.80s\"\nallowed: true or false\nremedy: correct %s", f->name, value, f->name);
+        return REEL_FAIL(err, REEL_E_ARGUMENT, "%s is a switch\ngiven: \"%.80s\"\nallowed: true or false\nremedy: correct %s", f->name,
+                         value, f->name);
     }
     *(bool *)at = yes;
     return REEL_OK;
@@ -206,7 +213,8 @@ reel_status reel_request_to_json(const reel_request *request, json_t **out, reel
         if (!v || (!json_is_null(v) && json_object_set(o, fields[i].name, v) != 0)) {
             json_decref(v);
             json_decref(o);
-            return REEL_FAIL(err, REEL_E_ARGUMENT, "a setting cannot be stored\ngiven: %s is not UTF-8, or memory is short\nremedy: correct %s", fields[i].name,
+            return REEL_FAIL(err, REEL_E_ARGUMENT,
+                             "a setting cannot be stored\ngiven: %s is not UTF-8, or memory is short\nremedy: correct %s", fields[i].name,
                              fields[i].name);
         }
         json_decref(v);
@@ -239,16 +247,24 @@ static reel_status check_field(const reel_request *q, const reel_field *f, reel_
 reel_status reel_request_check(const reel_request *q, reel_error *err)
 {
     if (q->bytes != sizeof *q) {
-        return REEL_FAIL(err, REEL_E_ARGUMENT, "a request of another version of reel\ngiven: %u bytes\nallowed: %zu\nremedy: call reel_request_init, and build against "
-                                               "the library's own headers", q->bytes, sizeof *q);
+        return REEL_FAIL(
+            err, REEL_E_ARGUMENT,
+            "a request of another version of reel\ngiven: %u bytes\nallowed: %zu\nremedy: call reel_request_init, and build against "
+            "the library's own headers",
+            q->bytes, sizeof *q);
     }
     if (q->n_prompt < 1 || !q->prompt) {
-        return REEL_FAIL(err, REEL_E_ARGUMENT, "there is no prompt\ngiven: nothing\nallowed: one or more texts; \"\" makes a clip of no subject\nremedy: give --prompt "
-                                               "or --prompt-file");
+        return REEL_FAIL(
+            err, REEL_E_ARGUMENT,
+            "there is no prompt\ngiven: nothing\nallowed: one or more texts; \"\" makes a clip of no subject\nremedy: give --prompt "
+            "or --prompt-file");
     }
     if (q->n_prompt > 10000 || (int64_t)q->n_prompt * q->clips > 100000) {
-        return REEL_FAIL(err, REEL_E_ARGUMENT, "too many clips at once\ngiven: %d prompts, %lld clips each\nallowed: 10000 prompts, 100000 clips\nremedy: split the "
-                                               "job", (int)q->n_prompt, (long long)q->clips);
+        return REEL_FAIL(
+            err, REEL_E_ARGUMENT,
+            "too many clips at once\ngiven: %d prompts, %lld clips each\nallowed: 10000 prompts, 100000 clips\nremedy: split the "
+            "job",
+            (int)q->n_prompt, (long long)q->clips);
     }
     for (size_t i = 0; i < REEL_COUNT(fields); i++) REEL_TRY(check_field(q, &fields[i], err));
     return REEL_OK;

@@ -22,7 +22,8 @@ typedef struct text_tensors {
 
 static int32_t list_text(const text_tensors *t, int64_t width, reel_dtype dtype, bool is_negative, reel_stored_out *out)
 {
-    static const char *const name[2][3] = {{"prompt_ids", "prompt_mask", "prompt_states"}, {"negative_ids", "negative_mask", "negative_states"}};
+    static const char *const name[2][3] = {{"prompt_ids", "prompt_mask", "prompt_states"},
+                                           {"negative_ids", "negative_mask", "negative_states"}};
     const char *const *n = name[is_negative ? 1 : 0];
     out[0] = (reel_stored_out){n[0], reel_tensor_dense((void *)(uintptr_t)t->states.tokens.id, REEL_DTYPE_I32, REEL_TOKEN_MAX, 0, 0, 0)};
     out[1] = (reel_stored_out){n[1], reel_tensor_dense((void *)(uintptr_t)t->mask, REEL_DTYPE_I32, REEL_TOKEN_MAX, 0, 0, 0)};
@@ -37,7 +38,8 @@ static reel_status encode_one(const reel_pipeline *p, const char *text, const ch
     return REEL_OK;
 }
 
-REEL_API reel_status reel_encode_text(reel_engine *engine, const char *prompt, const char *negative, const char *dtype, const char *output, reel_error *err)
+REEL_API reel_status reel_encode_text(reel_engine *engine, const char *prompt, const char *negative, const char *dtype, const char *output,
+                                      reel_error *err)
 {
     reel_plan *plan = calloc(1, sizeof *plan);
     text_tensors *t = calloc(2, sizeof *t);
@@ -80,10 +82,10 @@ typedef struct clip_scope {
     reel_vae_session *session;
     reel_arena arena;
     reel_tensor frames, mean, logvar; /* device: [4, H, W, 3], [z, h, w] twice, f32 */
-    float *host;                      /* [4, H, W, 3] */
+    float *host; /* [4, H, W, 3] */
     int64_t px_w, px_h, lat_w, lat_h;
-    int32_t held, want;               /* frames in host, frames that the next push takes: 1, then 4 */
-    reel_buf means, logvars;          /* [T][z, h, w] f32 */
+    int32_t held, want; /* frames in host, frames that the next push takes: 1, then 4 */
+    reel_buf means, logvars; /* [T][z, h, w] f32 */
     int64_t n_pushed;
 } clip_scope;
 
@@ -115,8 +117,10 @@ static reel_status begin_clip(clip_scope *s, int32_t width, int32_t height, reel
     const size_t a = s->engine->ops.props.alignment_bytes;
     const int64_t k = v->temporal_factor;
     if (width % v->spatial_factor != 0 || height % v->spatial_factor != 0) {
-        return REEL_FAIL(err, REEL_E_ARGUMENT, "the clip's size does not fit the VAE\ngiven: %dx%d\nallowed: multiples of %d\nremedy: scale or crop the clip first",
-                         (int)width, (int)height, (int)v->spatial_factor);
+        return REEL_FAIL(
+            err, REEL_E_ARGUMENT,
+            "the clip's size does not fit the VAE\ngiven: %dx%d\nallowed: multiples of %d\nremedy: scale or crop the clip first",
+            (int)width, (int)height, (int)v->spatial_factor);
     }
     s->px_w = width;
     s->px_h = height;
@@ -126,7 +130,8 @@ static reel_status begin_clip(clip_scope *s, int32_t width, int32_t height, reel
     s->means.max = s->logvars.max = (size_t)16 << 30;
     s->host = malloc(sizeof *s->host * (size_t)(k * s->px_w * s->px_h * 3));
     if (!s->host) return REEL_FAIL(err, REEL_E_MEMORY, "out of memory for frames\nremedy: use a smaller clip");
-    const size_t bytes = reel_arena_need(a, REEL_DTYPE_F32, k * s->px_w * s->px_h * 3) + 2 * reel_arena_need(a, REEL_DTYPE_F32, v->z_dim * s->lat_w * s->lat_h);
+    const size_t bytes = reel_arena_need(a, REEL_DTYPE_F32, k * s->px_w * s->px_h * 3) +
+                         2 * reel_arena_need(a, REEL_DTYPE_F32, v->z_dim * s->lat_w * s->lat_h);
     REEL_TRY(reel_arena_init(&s->arena, &s->engine->ops, "clip", bytes, err));
     REEL_TRY(reel_arena_take(&s->arena, REEL_DTYPE_F32, k, s->px_h, s->px_w, 3, &s->frames, err));
     REEL_TRY(reel_arena_take(&s->arena, REEL_DTYPE_F32, v->z_dim, s->lat_h, s->lat_w, 0, &s->mean, err));
@@ -140,8 +145,9 @@ static reel_status take_frame(void *user, const uint8_t *rgb, int32_t width, int
     clip_scope *s = user;
     if (!s->session) REEL_TRY(begin_clip(s, width, height, err));
     if (width != s->px_w || height != s->px_h) {
-        return REEL_FAIL(err, REEL_E_ARGUMENT, "the clip changes its size\ngiven: %dx%d after %lldx%lld\nallowed: one size\nremedy: scale the clip first", (int)width,
-                         (int)height, (long long)s->px_w, (long long)s->px_h);
+        return REEL_FAIL(err, REEL_E_ARGUMENT,
+                         "the clip changes its size\ngiven: %dx%d after %lldx%lld\nallowed: one size\nremedy: scale the clip first",
+                         (int)width, (int)height, (long long)s->px_w, (long long)s->px_h);
     }
     const int64_t n = s->px_w * s->px_h * 3;
     float *at = s->host + s->held * n;
@@ -199,9 +205,11 @@ REEL_API reel_status reel_encode_clip(reel_engine *engine, const char *clip, con
     REEL_TRY_GOTO(reel_engine_stage_plan(engine, NULL, vae_dtype, plan, err), cleanup);
     REEL_TRY_GOTO(reel_media_read_frames(clip, PIXELS_MAX, take_frame, &s, &info, err), cleanup);
     if (s.n_pushed == 0 || s.held > 0) {
-        status = REEL_FAIL(err, REEL_E_ARGUMENT, "the clip's length does not fit the VAE\ngiven: %lld frames\nallowed: %dk + 1\nremedy: cut the clip to %lld frames",
-                           (long long)info.n_frame, (int)engine->model.vae.temporal_factor,
-                           (long long)((info.n_frame - 1) / engine->model.vae.temporal_factor * engine->model.vae.temporal_factor + 1));
+        status =
+            REEL_FAIL(err, REEL_E_ARGUMENT,
+                      "the clip's length does not fit the VAE\ngiven: %lld frames\nallowed: %dk + 1\nremedy: cut the clip to %lld frames",
+                      (long long)info.n_frame, (int)engine->model.vae.temporal_factor,
+                      (long long)((info.n_frame - 1) / engine->model.vae.temporal_factor * engine->model.vae.temporal_factor + 1));
         goto cleanup;
     }
     REEL_TRY_GOTO(write_latents(&s, output, err), cleanup);
@@ -231,9 +239,13 @@ static reel_status write_frames(void *user, int32_t clip, const uint8_t *rgb, in
 
 static reel_status check_latents(const reel_engine *e, const reel_stored *t, const char *path, reel_error *err)
 {
-    if (!t || t->n_dim != 4 || t->dtype != REEL_DTYPE_F32 || t->extent[0] != e->model.vae.z_dim || t->extent[1] < 1 || t->extent[2] < 1 || t->extent[3] < 1) {
-        return REEL_FAIL(err, REEL_E_ARGUMENT, "the file holds no latents for this model\ngiven: %s\nallowed: a tensor \"latents\" or \"latents_final\", F32 [%d, frames, height, "
-                                               "width]\nremedy: make it with `reel encode` or --x-dump", path, (int)e->model.vae.z_dim);
+    if (!t || t->n_dim != 4 || t->dtype != REEL_DTYPE_F32 || t->extent[0] != e->model.vae.z_dim || t->extent[1] < 1 || t->extent[2] < 1 ||
+        t->extent[3] < 1) {
+        return REEL_FAIL(err, REEL_E_ARGUMENT,
+                         "the file holds no latents for this model\ngiven: %s\nallowed: a tensor \"latents\" or \"latents_final\", F32 "
+                         "[%d, frames, height, "
+                         "width]\nremedy: make it with `reel encode` or --x-dump",
+                         path, (int)e->model.vae.z_dim);
     }
     return REEL_OK;
 }
@@ -249,7 +261,8 @@ static void plan_for(const reel_engine *e, const reel_stored *t, double fps, ree
     if (!isnan(fps)) plan->fps = fps;
 }
 
-REEL_API reel_status reel_decode_latents(reel_engine *engine, const char *latents, const char *vae_dtype, double fps, const char *output, reel_error *err)
+REEL_API reel_status reel_decode_latents(reel_engine *engine, const char *latents, const char *vae_dtype, double fps, const char *output,
+                                         reel_error *err)
 {
     reel_plan *plan = calloc(1, sizeof *plan);
     reel_store *store = NULL;
@@ -271,7 +284,8 @@ REEL_API reel_status reel_decode_latents(reel_engine *engine, const char *latent
         goto cleanup;
     }
     memcpy(host, t->data, t->bytes);
-    const reel_media_options media = {.width = (int32_t)plan->px_w, .height = (int32_t)plan->px_h, .fps = plan->fps, .crf = -1, .n_thread = 1};
+    const reel_media_options media = {
+        .width = (int32_t)plan->px_w, .height = (int32_t)plan->px_h, .fps = plan->fps, .crf = -1, .n_thread = 1};
     REEL_TRY_GOTO(reel_media_check(output, &media, err), cleanup);
     REEL_TRY_GOTO(reel_writer_open(output, &media, &scope.writer, err), cleanup);
     REEL_TRY_GOTO(reel_stage_decode(&p, 0, host, NULL, err), cleanup);

@@ -6,7 +6,7 @@
 
 #include "engine/engine_internal.h"
 
-#define STATUS_CASE(name, value, exit_code, meaning)                                                                     \
+#define STATUS_CASE(name, value, exit_code, meaning) \
     case REEL_##name: return meaning;
 
 REEL_API const char *reel_version(void)

@@ -23,8 +23,8 @@ reel_status reel_media_format_of(const char *path, reel_media_format *out, reel_
 typedef struct reel_media_options {
     int32_t width, height; /* of the frames handed in. MP4 and WebM need even sizes: odd ones are an error said before any work */
     double fps;
-    int32_t crf;        /* MP4 and WebM; −1: the format's default (MP4 18, WebM 24) */
-    int32_t n_thread;   /* encoder threads, part of the plan; ≥ 1 */
+    int32_t crf; /* MP4 and WebM; −1: the format's default (MP4 18, WebM 24) */
+    int32_t n_thread; /* encoder threads, part of the plan; ≥ 1 */
     bool no_clobber;
     const char *comment; /* JSON of all settings; stored in mp4 and webm */
 } reel_media_options;
@@ -37,7 +37,7 @@ reel_status reel_writer_open(const char *path, const reel_media_options *options
 /* n frames [n, height, width, 3] u8, host. */
 reel_status reel_writer_frames(reel_writer *writer, const uint8_t *rgb, int32_t n, reel_error *err);
 reel_status reel_writer_finish(reel_writer **writer, reel_error *err); /* NULLs *writer, also on error */
-void reel_writer_abandon(reel_writer **writer);                          /* leaves nothing behind */
+void reel_writer_abandon(reel_writer **writer); /* leaves nothing behind */
 
 /* The comment stored in a clip (malloc'd, zero-terminated). REEL_E_IO when the file has none. */
 reel_status reel_media_read_comment(const char *path, char **out, reel_error *err);
@@ -49,7 +49,8 @@ typedef struct reel_media_info {
     double fps;
     int64_t n_frame;
 } reel_media_info;
-reel_status reel_media_read_frames(const char *path, int64_t max_pixels, reel_media_frame_fn fn, void *user, reel_media_info *info, reel_error *err);
+reel_status reel_media_read_frames(const char *path, int64_t max_pixels, reel_media_frame_fn fn, void *user, reel_media_info *info,
+                                   reel_error *err);
 
 /* One RGB8 picture as PNG, whole or not at all (previews). */
 reel_status reel_media_write_png(const char *path, const uint8_t *rgb, int32_t width, int32_t height, bool no_clobber, reel_error *err);

@@ -31,7 +31,8 @@ typedef struct reel_ops {
 } reel_ops;
 
 /* Fills *out; says through log, once, which operations run as C references or compositions. */
-reel_status reel_ops_bind(const reel_device_vt *vt, reel_device *device, reel_stream *stream, const reel_log *log, reel_ops *out, reel_error *err);
+reel_status reel_ops_bind(const reel_device_vt *vt, reel_device *device, reel_stream *stream, const reel_log *log, reel_ops *out,
+                          reel_error *err);
 void reel_ops_unbind(reel_ops *ops);
 /* Waits for all that was enqueued. */
 reel_status reel_ops_sync(const reel_ops *ops, reel_error *err);
@@ -61,7 +62,8 @@ typedef struct reel_arena {
 reel_status reel_arena_init(reel_arena *arena, const reel_ops *ops, const char *name, size_t bytes, reel_error *err);
 void reel_arena_deinit(reel_arena *arena);
 /* A dense tensor of up to four dimensions (extents of 0 end the list), aligned to the device's alignment, contents undefined. */
-reel_status reel_arena_take(reel_arena *arena, reel_dtype dtype, int64_t e0, int64_t e1, int64_t e2, int64_t e3, reel_tensor *out, reel_error *err);
+reel_status reel_arena_take(reel_arena *arena, reel_dtype dtype, int64_t e0, int64_t e1, int64_t e2, int64_t e3, reel_tensor *out,
+                            reel_error *err);
 /* mark = arena->used before; everything taken since is given back. */
 void reel_arena_rewind(reel_arena *arena, size_t mark);
 /* What reel_arena_take uses for so many elements: the formula that the plan shares. */

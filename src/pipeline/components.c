@@ -18,9 +18,10 @@ reel_status reel_components_open_store(reel_components *c, reel_component compon
 static reel_status prepare(reel_components *c, reel_component component, const reel_loaded *want, bool *is_ready, reel_error *err)
 {
     reel_loaded *have = &c->loaded[component];
-    *is_ready = have->is_loaded && have->compute == want->compute && have->is_packed == want->is_packed && have->chunk_frames == want->chunk_frames &&
-                have->wants_encoder >= want->wants_encoder && have->wants_decoder >= want->wants_decoder &&
-                strcmp(have->attention[0], want->attention[0]) == 0 && strcmp(have->attention[1], want->attention[1]) == 0;
+    *is_ready = have->is_loaded && have->compute == want->compute && have->is_packed == want->is_packed &&
+                have->chunk_frames == want->chunk_frames && have->wants_encoder >= want->wants_encoder &&
+                have->wants_decoder >= want->wants_decoder && strcmp(have->attention[0], want->attention[0]) == 0 &&
+                strcmp(have->attention[1], want->attention[1]) == 0;
     if (*is_ready) return REEL_OK;
     reel_components_drop(c, component);
     REEL_TRY(reel_components_open_store(c, component, err));

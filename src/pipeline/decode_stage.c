@@ -48,7 +48,8 @@ static reel_status dump_float_frames(const frame_scope *s, reel_error *err)
 {
     if (!s->planes) return REEL_OK;
     const reel_plan *plan = s->p->plan;
-    const int64_t kept = plan->n_frame < FLOAT_FRAMES_IN_DUMP ? plan->n_frame : FLOAT_FRAMES_IN_DUMP, extent[4] = {3, kept, plan->px_h, plan->px_w};
+    const int64_t kept = plan->n_frame < FLOAT_FRAMES_IN_DUMP ? plan->n_frame : FLOAT_FRAMES_IN_DUMP,
+                  extent[4] = {3, kept, plan->px_h, plan->px_w};
     REEL_TRY(reel_dump_host(s->dump, "frames_float", REEL_DTYPE_F32, extent, 4, s->planes, err));
     for (int64_t i = 0; i < 3 * kept * plan->px_h * plan->px_w; i++) {
         const float x = s->planes[i];
@@ -64,8 +65,11 @@ static reel_status check_finite(const frame_scope *s, const reel_tensor *frames,
     REEL_TRY(REEL_OP(ops, count_nonfinite, err, .x = *frames, .count = s->count));
     REEL_TRY(reel_ops_download(ops, &n, &s->count, err));
     if (n == 0) return REEL_OK;
-    return REEL_FAIL(err, REEL_E_NUMERIC, "the decoder gave values that are not finite\ngiven: %d values from frame %lld on\nallowed: finite values\nremedy: try "
-                                          "--vae-dtype f32; check the VAE's files with `reel inspect`", (int)n, (long long)first);
+    return REEL_FAIL(
+        err, REEL_E_NUMERIC,
+        "the decoder gave values that are not finite\ngiven: %d values from frame %lld on\nallowed: finite values\nremedy: try "
+        "--vae-dtype f32; check the VAE's files with `reel inspect`",
+        (int)n, (long long)first);
 }
 
 static reel_status take_frames(void *user, const reel_tensor *frames, int64_t first, int64_t row0, reel_error *err)

@@ -148,8 +148,8 @@ static reel_status make_context(reel_denoiser *d, int32_t expert, int32_t branch
     REEL_TRY(reel_ops_upload(c->ops, &states, s->host, err));
     tap_scope scope = {.d = d, .dump = dump, .n_padded = d->p->plan->max_token};
     const bool wants = dump && expert == 0 && branch == 0;
-    return reel_dit_context_new(c->dit[expert], &states, d->p->plan->max_token, &d->contexts, &d->scratch, wants ? context_tap : NULL, &scope,
-                                &d->context[expert][branch], err);
+    return reel_dit_context_new(c->dit[expert], &states, d->p->plan->max_token, &d->contexts, &d->scratch, wants ? context_tap : NULL,
+                                &scope, &d->context[expert][branch], err);
 }
 
 static reel_status ensure_expert(reel_denoiser *d, int32_t expert, reel_dump *dump, reel_error *err)
@@ -232,7 +232,8 @@ static reel_status guide(reel_denoiser *d, int32_t expert, reel_error *err)
     if (d->n_branch == 1) {
         return REEL_OP(ops_of(d), combine, err, .n = 1, .x = {d->prediction[0]}, .coef = {1.0F}, .y = d->slot[REEL_SLOT_V]);
     }
-    return REEL_OP(ops_of(d), combine, err, .n = 2, .x = {d->prediction[1], d->prediction[0]}, .coef = {1.0F - g, g}, .y = d->slot[REEL_SLOT_V]);
+    return REEL_OP(ops_of(d), combine, err, .n = 2, .x = {d->prediction[1], d->prediction[0]}, .coef = {1.0F - g, g},
+                   .y = d->slot[REEL_SLOT_V]);
 }
 
 static reel_status solve(reel_denoiser *d, const reel_solver_step *step, reel_error *err)
@@ -256,9 +257,11 @@ static reel_status check_finite(reel_denoiser *d, int32_t step, int32_t expert, 
     REEL_TRY(reel_ops_download(ops_of(d), &n, &d->count, err));
     if (n == 0) return REEL_OK;
     return REEL_FAIL(err, REEL_E_NUMERIC,
-                     "the latents are not finite after step %d of %d\ngiven: %d of %lld values are NaN or infinite, computed by %s\nallowed: finite values\nremedy: "
-                     "try --dtype f32 or a smaller --guidance-scale; check the model's files with `reel inspect`", (int)step + 1, (int)d->schedule.n_step, (int)n,
-                     (long long)reel_tensor_count(&d->slot[REEL_SLOT_X]), expert == 0 ? "transformer" : "transformer_2");
+                     "the latents are not finite after step %d of %d\ngiven: %d of %lld values are NaN or infinite, computed by "
+                     "%s\nallowed: finite values\nremedy: "
+                     "try --dtype f32 or a smaller --guidance-scale; check the model's files with `reel inspect`",
+                     (int)step + 1, (int)d->schedule.n_step, (int)n, (long long)reel_tensor_count(&d->slot[REEL_SLOT_X]),
+                     expert == 0 ? "transformer" : "transformer_2");
 }
 
 /* Picture of the clean latents that this step's velocity points at: x0 = x − σ·v, into a prediction's memory (free by now). */

@@ -50,8 +50,11 @@ static item *find(const reel_dump *dump, const char *name)
 
 static reel_status no_room(const char *name, reel_error *err)
 {
-    return REEL_FAIL(err, REEL_E_MEMORY, "--x-dump cannot hold another tensor\ngiven: %s\nallowed: %d tensors that fit into memory\nremedy: use fewer steps or a "
-                                         "smaller clip for a dump", name, DUMP_MAX);
+    return REEL_FAIL(
+        err, REEL_E_MEMORY,
+        "--x-dump cannot hold another tensor\ngiven: %s\nallowed: %d tensors that fit into memory\nremedy: use fewer steps or a "
+        "smaller clip for a dump",
+        name, DUMP_MAX);
 }
 
 /* Adds `bytes` of data; extent[0] grows by one when the item exists. */
@@ -92,13 +95,15 @@ static reel_tensor shape_of(reel_dtype dtype, const int64_t *extent, int32_t n_d
     return t;
 }
 
-reel_status reel_dump_host(reel_dump *dump, const char *name, reel_dtype dtype, const int64_t *extent, int32_t n_dim, const void *data, reel_error *err)
+reel_status reel_dump_host(reel_dump *dump, const char *name, reel_dtype dtype, const int64_t *extent, int32_t n_dim, const void *data,
+                           reel_error *err)
 {
     reel_tensor t = shape_of(dtype, extent, n_dim, false);
     return store(dump, name, &t, data, err);
 }
 
-reel_status reel_dump_append(reel_dump *dump, const char *name, reel_dtype dtype, const int64_t *extent, int32_t n_dim, const void *data, reel_error *err)
+reel_status reel_dump_append(reel_dump *dump, const char *name, reel_dtype dtype, const int64_t *extent, int32_t n_dim, const void *data,
+                             reel_error *err)
 {
     reel_tensor t = shape_of(dtype, extent, n_dim, true);
     return store(dump, name, &t, data, err);

@@ -14,9 +14,11 @@ typedef struct reel_dump reel_dump;
 reel_status reel_dump_new(reel_dump **out, reel_error *err);
 void reel_dump_free(reel_dump **dump);
 /* Copies dense host data. A name that is there already gets the new rows appended along a first dimension when `is_series`. */
-reel_status reel_dump_host(reel_dump *dump, const char *name, reel_dtype dtype, const int64_t *extent, int32_t n_dim, const void *data, reel_error *err);
+reel_status reel_dump_host(reel_dump *dump, const char *name, reel_dtype dtype, const int64_t *extent, int32_t n_dim, const void *data,
+                           reel_error *err);
 /* Appends one element of a series: `latents` [step, …]. extent is that of one element. */
-reel_status reel_dump_append(reel_dump *dump, const char *name, reel_dtype dtype, const int64_t *extent, int32_t n_dim, const void *data, reel_error *err);
+reel_status reel_dump_append(reel_dump *dump, const char *name, reel_dtype dtype, const int64_t *extent, int32_t n_dim, const void *data,
+                             reel_error *err);
 /* Waits for ops and copies a device tensor as dense f32 (i32 stays). */
 reel_status reel_dump_device(reel_dump *dump, const reel_ops *ops, const char *name, const reel_tensor *t, reel_error *err);
 /* DIR/clip_%03d.safetensors, whole or not at all; the folder is made. */

@@ -13,8 +13,8 @@ typedef struct run_state {
     const reel_pipeline_input *in;
     reel_states *prompt; /* n_prompt */
     reel_states negative;
-    reel_dump **dump;    /* per clip, entries NULL without --x-dump */
-    float *latents;      /* host: one clip, or all when they are decoded at the end */
+    reel_dump **dump; /* per clip, entries NULL without --x-dump */
+    float *latents; /* host: one clip, or all when they are decoded at the end */
     int64_t latent_count;
     reel_denoiser denoiser;
 } run_state;
@@ -101,7 +101,8 @@ reel_status reel_pipeline_run(const reel_pipeline *pipeline, const reel_pipeline
     s.dump = calloc((size_t)n_total, sizeof *s.dump);
     s.latents = malloc(sizeof *s.latents * (size_t)(s.latent_count * held));
     if (!s.prompt || !s.dump || !s.latents) {
-        status = REEL_FAIL(err, REEL_E_MEMORY, "out of memory for the latents of %d clips\nremedy: make fewer clips at a time", (int)n_total);
+        status =
+            REEL_FAIL(err, REEL_E_MEMORY, "out of memory for the latents of %d clips\nremedy: make fewer clips at a time", (int)n_total);
     } else {
         status = run(&s, err);
     }

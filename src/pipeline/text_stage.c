@@ -8,9 +8,10 @@
 #include "pipeline/pipeline.h"
 
 /* Wan's customary negative prompt (Wan-Video/Wan2.2, shared configuration). */
-static const char wan_negative[] = "色调艳丽，过曝，静态，细节模糊不清，字幕，风格，作品，画作，画面，静止，整体发灰，最差质量，低质量，JPEG压缩残留，丑陋的，残缺的，"
-                                   "多余的手指，画得不好的手部，画得不好的脸部，畸形的，毁容的，形态畸形的肢体，手指融合，静止不动的画面，杂乱的背景，三条腿，背景人很多，"
-                                   "倒着走";
+static const char wan_negative[] =
+    "色调艳丽，过曝，静态，细节模糊不清，字幕，风格，作品，画作，画面，静止，整体发灰，最差质量，低质量，JPEG压缩残留，丑陋的，残缺的，"
+    "多余的手指，画得不好的手部，画得不好的脸部，畸形的，毁容的，形态畸形的肢体，手指融合，静止不动的画面，杂乱的背景，三条腿，背景人很多，"
+    "倒着走";
 
 reel_status reel_negative_preset(const char *text, const char **out, reel_error *err)
 {
@@ -19,8 +20,11 @@ reel_status reel_negative_preset(const char *text, const char **out, reel_error 
     } else if (strcmp(text, "@wan") == 0) {
         *out = wan_negative;
     } else if (text[0] == '@') {
-        return REEL_FAIL(err, REEL_E_ARGUMENT, "unknown preset for the negative prompt\ngiven: --negative-prompt %.60s\nallowed: @wan, @none, or a text that does "
-                                               "not begin with @\nremedy: correct --negative-prompt", text);
+        return REEL_FAIL(
+            err, REEL_E_ARGUMENT,
+            "unknown preset for the negative prompt\ngiven: --negative-prompt %.60s\nallowed: @wan, @none, or a text that does "
+            "not begin with @\nremedy: correct --negative-prompt",
+            text);
     } else {
         *out = text;
     }
@@ -40,7 +44,8 @@ static reel_status to_tokens(const reel_pipeline *p, const char *prompt, const c
     char text[640];
     reel_status status = REEL_OK;
     if (strlen(prompt) > REEL_PROMPT_BYTES_MAX) {
-        return REEL_FAIL(err, REEL_E_ARGUMENT, "the %s is too long\ngiven: %zu bytes\nallowed: %d bytes\nremedy: shorten it; the model reads 512 tokens", what,
+        return REEL_FAIL(err, REEL_E_ARGUMENT,
+                         "the %s is too long\ngiven: %zu bytes\nallowed: %d bytes\nremedy: shorten it; the model reads 512 tokens", what,
                          strlen(prompt), REEL_PROMPT_BYTES_MAX);
     }
     REEL_TRY_GOTO(reel_prompt_clean(prompt, strlen(prompt), &clean, &is_suspect, err), cleanup);
@@ -50,8 +55,8 @@ static reel_status to_tokens(const reel_pipeline *p, const char *prompt, const c
     }
     REEL_TRY_GOTO(reel_tokenize(p->tokenizer, clean.data ? clean.data : "", clean.n, p->plan->max_token, out, err), cleanup);
     if (out->n_cut > 0) {
-        (void)snprintf(text, sizeof text, "the %s is longer than %d tokens; %d tokens were cut, beginning with \"%s\"", what, (int)p->plan->max_token,
-                       (int)out->n_cut, out->cut_text);
+        (void)snprintf(text, sizeof text, "the %s is longer than %d tokens; %d tokens were cut, beginning with \"%s\"", what,
+                       (int)p->plan->max_token, (int)out->n_cut, out->cut_text);
         warn(p, text);
     }
 cleanup:
@@ -68,14 +73,17 @@ static reel_status check_finite(const reel_pipeline *p, reel_arena *arena, const
     REEL_TRY(REEL_OP(ops, count_nonfinite, err, .x = *states, .count = count));
     REEL_TRY(reel_ops_download(ops, &n, &count, err));
     if (n == 0) return REEL_OK;
-    return REEL_FAIL(err, REEL_E_NUMERIC, "the text encoder gave values that are not finite\ngiven: %d of %lld values\nremedy: try --dtype f32; check the text "
-                                          "encoder's files with `reel inspect`", (int)n, (long long)reel_tensor_count(states));
+    return REEL_FAIL(err, REEL_E_NUMERIC,
+                     "the text encoder gave values that are not finite\ngiven: %d of %lld values\nremedy: try --dtype f32; check the text "
+                     "encoder's files with `reel inspect`",
+                     (int)n, (long long)reel_tensor_count(states));
 }
 
 size_t reel_stage_text_bytes(const reel_model *model, const reel_plan *plan, size_t alignment)
 {
     return reel_umt5_scratch_bytes(&model->text, plan->text_compute, plan->max_token, alignment) +
-           reel_arena_need(alignment, plan->text_compute, (int64_t)plan->max_token * model->text.d_model) + reel_arena_need(alignment, REEL_DTYPE_I32, 1);
+           reel_arena_need(alignment, plan->text_compute, (int64_t)plan->max_token * model->text.d_model) +
+           reel_arena_need(alignment, REEL_DTYPE_I32, 1);
 }
 
 /* Runs the encoder and leaves the states in host memory. */

@@ -18,7 +18,9 @@ static reel_status unknown_name(const reel_plan_offers *o, const char *forced, r
     char names[REEL_OFFER_MAX * (REEL_NAME_MAX + 2)] = "";
     size_t n = 0;
     for (int32_t i = 0; i < o->n_offer; i++) n += (size_t)snprintf(names + n, sizeof names - n, ", %s", o->offer[0][i].name);
-    return REEL_FAIL(err, REEL_E_ARGUMENT, "unknown attention implementation\ngiven: --attention %s\nallowed: auto%s\nremedy: correct --attention", forced, names);
+    return REEL_FAIL(err, REEL_E_ARGUMENT,
+                     "unknown attention implementation\ngiven: --attention %s\nallowed: auto%s\nremedy: correct --attention", forced,
+                     names);
 }
 
 static reel_status pick(reel_plan *plan, const reel_plan_offers *offers, reel_attention_use use, const char *forced, reel_error *err)
@@ -28,8 +30,10 @@ static reel_status pick(reel_plan *plan, const reel_plan_offers *offers, reel_at
         if (forced && strcmp(o->name, forced) != 0) continue;
         if (!o->accepts && forced) {
             return REEL_FAIL(err, REEL_E_UNSUPPORTED,
-                             "the attention that was asked for cannot serve the %s\ngiven: --attention %s: %s\nallowed: auto, or another that `reel devices` "
-                             "lists\nremedy: leave out --attention", reel_attention_use_name(use), forced, o->reason);
+                             "the attention that was asked for cannot serve the %s\ngiven: --attention %s: %s\nallowed: auto, or another "
+                             "that `reel devices` "
+                             "lists\nremedy: leave out --attention",
+                             reel_attention_use_name(use), forced, o->reason);
         }
         if (!o->accepts) continue;
         (void)snprintf(plan->attention[use], REEL_NAME_MAX, "%s", o->name);
@@ -40,7 +44,8 @@ static reel_status pick(reel_plan *plan, const reel_plan_offers *offers, reel_at
         return REEL_OK;
     }
     if (forced) return unknown_name(offers, forced, err);
-    return REEL_FAIL(err, REEL_E_UNSUPPORTED, "the device has no attention for the %s\ngiven: device %s\nremedy: use another device or dtype",
+    return REEL_FAIL(err, REEL_E_UNSUPPORTED,
+                     "the device has no attention for the %s\ngiven: device %s\nremedy: use another device or dtype",
                      reel_attention_use_name(use), plan->device);
 }
 

@@ -35,15 +35,15 @@ typedef struct reel_plan_offers {
 
 /* How long weights stay. */
 typedef enum reel_residency {
-    REEL_RESIDENCY_KEEP = 0,    /* transformer and VAE stay loaded from clip to clip */
+    REEL_RESIDENCY_KEEP = 0, /* transformer and VAE stay loaded from clip to clip */
     REEL_RESIDENCY_SEQUENCE = 1 /* all clips are denoised, the transformer is freed, then all are decoded */
 } reel_residency;
 
 typedef struct reel_plan_phase {
     char name[REEL_NAME_MAX];
     uint64_t weights_bytes; /* copies beyond the mapped files: conversions and packed layouts */
-    uint64_t arena_bytes;   /* what stages take for themselves */
-    uint64_t other_bytes;   /* device scratch, encoder, libraries */
+    uint64_t arena_bytes; /* what stages take for themselves */
+    uint64_t other_bytes; /* device scratch, encoder, libraries */
     uint64_t total_bytes;
     double estimate_s;
 } reel_plan_phase;
@@ -60,8 +60,8 @@ typedef struct reel_plan {
     char scheduler[REEL_NAME_MAX]; /* as the user or the model named it; sample/ knows the names */
     int32_t n_step, solver_order;
     double flow_shift, boundary_ratio; /* boundary NaN: one expert */
-    double guidance[2];                /* of transformer, transformer_2 */
-    int32_t is_guided;                 /* a second forward with the negative prompt */
+    double guidance[2]; /* of transformer, transformer_2 */
+    int32_t is_guided; /* a second forward with the negative prompt */
     /* arithmetic */
     reel_dtype dit_compute, text_compute, vae_compute;
     int32_t is_packed;
@@ -73,16 +73,17 @@ typedef struct reel_plan {
     reel_residency residency;
     int32_t n_rank, n_exchange; /* 1 and 0: one rank exchanges nothing */
     char device[REEL_NAME_MAX];
+    char isa[REEL_NAME_MAX]; /* for the time estimate */
     char cache[REEL_NAME_MAX];
     /* what it takes */
     int32_t n_phase;
     reel_plan_phase phase[REEL_PHASE_COUNT];
-    uint64_t stored_bytes;    /* of the files that are mapped */
-    uint64_t peak_bytes;      /* highest phase total: memory beyond the mapped files */
+    uint64_t stored_bytes; /* of the files that are mapped */
+    uint64_t peak_bytes; /* highest phase total: memory beyond the mapped files */
     uint64_t available_bytes; /* when the plan was made */
     int32_t n_note;
     char note[REEL_NOTE_MAX][REEL_NOTE_BYTES]; /* what was rounded, chosen or fell back, in the user's words */
-    uint64_t hash;            /* of everything that can change a bit of the result */
+    uint64_t hash; /* of everything that can change a bit of the result */
 } reel_plan;
 
 /* Defaults of a model, below what the request says. */

@@ -54,7 +54,9 @@ static reel_status parse_size(const char *text, int64_t *w, int64_t *h, reel_err
     }
     if (!good || a < 1 || b < 1 || a > 65536 || b > 65536) {
         return REEL_FAIL(err, REEL_E_ARGUMENT,
-                         "--size is not a size\ngiven: \"%s\"\nallowed: WIDTHxHEIGHT in pixels, each 1 to 65536, such as 832x480\nremedy: correct --size", text);
+                         "--size is not a size\ngiven: \"%s\"\nallowed: WIDTHxHEIGHT in pixels, each 1 to 65536, such as 832x480\nremedy: "
+                         "correct --size",
+                         text);
     }
     *w = a;
     *h = b;
@@ -71,9 +73,10 @@ static reel_status resolve_size(const reel_model *model, const reel_plan_default
 {
     const bool has_resolution = q->resolution && q->resolution[0];
     if (q->size && has_resolution) {
-        return REEL_FAIL(err, REEL_E_ARGUMENT,
-                         "--size and --resolution contradict each other\ngiven: --size %s --resolution %s\nallowed: one of them\nremedy: leave one out", q->size,
-                         q->resolution);
+        return REEL_FAIL(
+            err, REEL_E_ARGUMENT,
+            "--size and --resolution contradict each other\ngiven: --size %s --resolution %s\nallowed: one of them\nremedy: leave one out",
+            q->size, q->resolution);
     }
     p->px_w = d->px_w;
     p->px_h = d->px_h;
@@ -85,8 +88,10 @@ static reel_status resolve_size(const reel_model *model, const reel_plan_default
     const int64_t m = reel_model_size_multiple(model);
     if (p->px_w % m != 0 || p->px_h % m != 0) {
         return REEL_FAIL(err, REEL_E_ARGUMENT,
-                         "the size does not fit the model\ngiven: %lldx%lld\nallowed: width and height that are multiples of %lld\nremedy: --size %lldx%lld is the "
-                         "nearest", (long long)p->px_w, (long long)p->px_h, (long long)m, (long long)nearest_multiple(p->px_w, m),
+                         "the size does not fit the model\ngiven: %lldx%lld\nallowed: width and height that are multiples of %lld\nremedy: "
+                         "--size %lldx%lld is the "
+                         "nearest",
+                         (long long)p->px_w, (long long)p->px_h, (long long)m, (long long)nearest_multiple(p->px_w, m),
                          (long long)nearest_multiple(p->px_h, m));
     }
     p->lat_w = p->px_w / model->vae.spatial_factor;
@@ -94,13 +99,15 @@ static reel_status resolve_size(const reel_model *model, const reel_plan_default
     return REEL_OK;
 }
 
-static reel_status resolve_frames(const reel_model *model, const reel_plan_defaults *d, const reel_request *q, reel_plan *p, reel_error *err)
+static reel_status resolve_frames(const reel_model *model, const reel_plan_defaults *d, const reel_request *q, reel_plan *p,
+                                  reel_error *err)
 {
     const int64_t k = model->vae.temporal_factor;
     p->n_frame = q->frames > 0 ? q->frames : d->n_frame;
     if (p->n_frame % k != 1 % k) {
         int64_t rounded = p->n_frame / k * k + 1;
-        reel_plan_note(p, "%lld frames were asked for; the model makes %lldk + 1, so the clip has %lld", (long long)p->n_frame, (long long)k, (long long)rounded);
+        reel_plan_note(p, "%lld frames were asked for; the model makes %lldk + 1, so the clip has %lld", (long long)p->n_frame,
+                       (long long)k, (long long)rounded);
         p->n_frame = rounded;
     }
     p->lat_t = (p->n_frame - 1) / k + 1;
@@ -108,28 +115,35 @@ static reel_status resolve_frames(const reel_model *model, const reel_plan_defau
     p->n_token = p->lat_t * (p->lat_h / c->patch[1]) * (p->lat_w / c->patch[2]);
     if (p->lat_t > c->rope_max || p->lat_h / c->patch[1] > c->rope_max || p->lat_w / c->patch[2] > c->rope_max) {
         return REEL_FAIL(err, REEL_E_ARGUMENT,
-                         "the clip is larger than the model has positions for\ngiven: %lldx%lld, %lld frames\nallowed: %lld frames and %lld pixels a side\nremedy: "
-                         "choose a smaller size or fewer frames", (long long)p->px_w, (long long)p->px_h, (long long)p->n_frame,
-                         (long long)((c->rope_max - 1) * k + 1), (long long)c->rope_max * c->patch[1] * model->vae.spatial_factor);
+                         "the clip is larger than the model has positions for\ngiven: %lldx%lld, %lld frames\nallowed: %lld frames and "
+                         "%lld pixels a side\nremedy: "
+                         "choose a smaller size or fewer frames",
+                         (long long)p->px_w, (long long)p->px_h, (long long)p->n_frame, (long long)((c->rope_max - 1) * k + 1),
+                         (long long)c->rope_max * c->patch[1] * model->vae.spatial_factor);
     }
     p->fps = isnan(q->fps) ? d->fps : q->fps;
     return REEL_OK;
 }
 
-static reel_status resolve_guidance(const reel_model *model, const reel_plan_defaults *d, const reel_request *q, reel_plan *p, reel_error *err)
+static reel_status resolve_guidance(const reel_model *model, const reel_plan_defaults *d, const reel_request *q, reel_plan *p,
+                                    reel_error *err)
 {
     const bool has_two = model->has_component[REEL_COMPONENT_TRANSFORMER_2];
     p->boundary_ratio = isnan(q->boundary_ratio) ? model->boundary_ratio : q->boundary_ratio;
     if (!has_two && !isnan(q->boundary_ratio)) {
         return REEL_FAIL(err, REEL_E_ARGUMENT,
-                         "--boundary-ratio needs a model with two experts\ngiven: --boundary-ratio %g, a model with one transformer\nallowed: models with "
-                         "transformer and transformer_2\nremedy: leave out --boundary-ratio", q->boundary_ratio);
+                         "--boundary-ratio needs a model with two experts\ngiven: --boundary-ratio %g, a model with one "
+                         "transformer\nallowed: models with "
+                         "transformer and transformer_2\nremedy: leave out --boundary-ratio",
+                         q->boundary_ratio);
     }
     if (!has_two) p->boundary_ratio = NAN;
     if (!isnan(q->guidance_scale_2) && isnan(p->boundary_ratio)) {
         return REEL_FAIL(err, REEL_E_ARGUMENT,
-                         "--guidance-scale-2 needs a model with two experts\ngiven: --guidance-scale-2 %g, no boundary ratio\nallowed: models with boundary_ratio\n"
-                         "remedy: leave out --guidance-scale-2", q->guidance_scale_2);
+                         "--guidance-scale-2 needs a model with two experts\ngiven: --guidance-scale-2 %g, no boundary ratio\nallowed: "
+                         "models with boundary_ratio\n"
+                         "remedy: leave out --guidance-scale-2",
+                         q->guidance_scale_2);
     }
     p->guidance[0] = isnan(q->guidance_scale) ? d->guidance[0] : q->guidance_scale;
     p->guidance[1] = !isnan(q->guidance_scale_2) ? q->guidance_scale_2 : isnan(q->guidance_scale) ? d->guidance[1] : q->guidance_scale;
@@ -140,14 +154,17 @@ static reel_status resolve_guidance(const reel_model *model, const reel_plan_def
     return REEL_OK;
 }
 
-static reel_status resolve_solver(const reel_model *model, const reel_plan_defaults *d, const reel_request *q, reel_plan *p, reel_error *err)
+static reel_status resolve_solver(const reel_model *model, const reel_plan_defaults *d, const reel_request *q, reel_plan *p,
+                                  reel_error *err)
 {
     p->n_step = q->steps > 0 ? (int32_t)q->steps : d->n_step;
     p->flow_shift = isnan(q->flow_shift) ? d->flow_shift : q->flow_shift;
     p->solver_order = model->scheduler.solver_order > 0 ? model->scheduler.solver_order : 2;
     const char *name = q->scheduler && q->scheduler[0] ? q->scheduler : d->scheduler;
     if (strlen(name) >= sizeof p->scheduler) {
-        return REEL_FAIL(err, REEL_E_ARGUMENT, "unknown scheduler\ngiven: a name of %zu bytes\nallowed: unipc, euler, dpm++\nremedy: correct --scheduler", strlen(name));
+        return REEL_FAIL(err, REEL_E_ARGUMENT,
+                         "unknown scheduler\ngiven: a name of %zu bytes\nallowed: unipc, euler, dpm++\nremedy: correct --scheduler",
+                         strlen(name));
     }
     (void)snprintf(p->scheduler, sizeof p->scheduler, "%s", name);
     return REEL_OK;
@@ -190,6 +207,7 @@ reel_status reel_plan_resolve(const reel_model *model, const reel_plan_defaults 
     p.encoder_threads = (int32_t)request->encoder_threads;
     p.n_thread = props->n_thread;
     (void)snprintf(p.device, sizeof p.device, "%s", props->kind);
+    (void)snprintf(p.isa, sizeof p.isa, "%.*s", (int)sizeof p.isa - 1, props->isa);
     (void)snprintf(p.cache, sizeof p.cache, "none");
     *out = p;
     return REEL_OK;

@@ -20,7 +20,15 @@ typedef enum reel_scheduler {
 } reel_scheduler;
 
 /* Slots of the solver. X: latents. V: guided velocity of this step (input). The rest is state. */
-typedef enum reel_slot { REEL_SLOT_X = 0, REEL_SLOT_V, REEL_SLOT_M0, REEL_SLOT_M1, REEL_SLOT_M2, REEL_SLOT_X_LAST, REEL_SLOT_COUNT } reel_slot;
+typedef enum reel_slot {
+    REEL_SLOT_X = 0,
+    REEL_SLOT_V,
+    REEL_SLOT_M0,
+    REEL_SLOT_M1,
+    REEL_SLOT_M2,
+    REEL_SLOT_X_LAST,
+    REEL_SLOT_COUNT
+} reel_slot;
 
 enum { REEL_STEP_MAX = 1000, REEL_SOLVER_OP_MAX = 4, REEL_SOLVER_TERM_MAX = 6 };
 
@@ -43,12 +51,13 @@ typedef struct reel_schedule {
     reel_scheduler scheduler;
     int32_t n_step;
     float sigma_last; /* 0 */
-    uint32_t slots;   /* bit per slot in use */
+    uint32_t slots; /* bit per slot in use */
     reel_solver_step *step; /* n_step entries; freed by reel_schedule_deinit */
 } reel_schedule;
 
 /* n_step in [1, REEL_STEP_MAX], flow_shift > 0 finite; solver_order 1 or 2 (UniPC, DPM++). Error REEL_E_ARGUMENT. */
-reel_status reel_schedule_init(reel_schedule *out, reel_scheduler scheduler, int32_t n_step, double flow_shift, int32_t solver_order, reel_error *err);
+reel_status reel_schedule_init(reel_schedule *out, reel_scheduler scheduler, int32_t n_step, double flow_shift, int32_t solver_order,
+                               reel_error *err);
 void reel_schedule_deinit(reel_schedule *schedule);
 
 /* The scheduler of a name: ours ("unipc", "euler", "dpm++"), diffusers' class names, ComfyUI's and stable-diffusion.cpp's sampler names.

@@ -82,7 +82,8 @@ static void drop_oldest(reel_embed_cache *cache)
     }
 }
 
-reel_status reel_embed_cache_put(reel_embed_cache *cache, const reel_tokens *tokens, reel_dtype dtype, const void *states, size_t bytes, reel_error *err)
+reel_status reel_embed_cache_put(reel_embed_cache *cache, const reel_tokens *tokens, reel_dtype dtype, const void *states, size_t bytes,
+                                 reel_error *err)
 {
     entry *old = take(cache, tokens, dtype);
     if (old) cache->bytes -= old->bytes;

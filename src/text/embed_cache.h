@@ -15,6 +15,7 @@ void reel_embed_cache_free(reel_embed_cache **cache);
 /* The states of these tokens in this dtype, dense [n, width] in host memory, valid until the next put; NULL when not there. */
 const void *reel_embed_cache_get(reel_embed_cache *cache, const reel_tokens *tokens, reel_dtype dtype);
 /* Copies bytes of states. Too large for the cache: kept all the same until the next put, so that get right after put always finds it. */
-reel_status reel_embed_cache_put(reel_embed_cache *cache, const reel_tokens *tokens, reel_dtype dtype, const void *states, size_t bytes, reel_error *err);
+reel_status reel_embed_cache_put(reel_embed_cache *cache, const reel_tokens *tokens, reel_dtype dtype, const void *states, size_t bytes,
+                                 reel_error *err);
 
 #endif

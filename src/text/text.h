@@ -34,23 +34,26 @@ int32_t reel_tokenizer_vocab(const reel_tokenizer *tokenizer); /* ids are below 
 typedef struct reel_tokens {
     int32_t id[REEL_TOKEN_MAX]; /* n real ids, the last is </s>; the rest 0 */
     int32_t n;
-    int32_t n_cut;        /* ids that did not fit */
-    char cut_text[256];   /* beginning of what was cut, UTF-8, "" when nothing was */
+    int32_t n_cut; /* ids that did not fit */
+    char cut_text[256]; /* beginning of what was cut, UTF-8, "" when nothing was */
 } reel_tokens;
 
 /* Ids of cleaned text, </s> added, cut to max_token (≤ 512) with </s> kept. */
-reel_status reel_tokenize(const reel_tokenizer *tokenizer, const char *text, size_t n, int32_t max_token, reel_tokens *out, reel_error *err);
+reel_status reel_tokenize(const reel_tokenizer *tokenizer, const char *text, size_t n, int32_t max_token, reel_tokens *out,
+                          reel_error *err);
 
 typedef struct reel_umt5 reel_umt5;
 
 /* Borrows ops and weights, which must outlive it. */
-reel_status reel_umt5_new(const reel_umt5_config *config, const reel_ops *ops, reel_weights *weights, reel_dtype compute, reel_umt5 **out, reel_error *err);
+reel_status reel_umt5_new(const reel_umt5_config *config, const reel_ops *ops, reel_weights *weights, reel_dtype compute, reel_umt5 **out,
+                          reel_error *err);
 void reel_umt5_free(reel_umt5 **encoder);
 /* What `scratch` must hold for n_token tokens; the plan calls it. */
 size_t reel_umt5_scratch_bytes(const reel_umt5_config *config, reel_dtype compute, int64_t n_token, size_t alignment);
 /* Bucket of a relative position (key − query), bidirectional. */
 int32_t reel_umt5_bucket(int32_t distance, int32_t n_bucket, int32_t max_distance);
 /* states [n, d_model] of dtype compute, on the device, caller's memory: row i belongs to token i. Asynchronous on ops->stream. */
-reel_status reel_umt5_encode(reel_umt5 *encoder, const reel_tokens *tokens, reel_arena *scratch, const char *attention, const reel_tensor *states, reel_error *err);
+reel_status reel_umt5_encode(reel_umt5 *encoder, const reel_tokens *tokens, reel_arena *scratch, const char *attention,
+                             const reel_tensor *states, reel_error *err);
 
 #endif

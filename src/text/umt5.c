@@ -174,7 +174,7 @@ static reel_status self_attention(const reel_umt5 *t, const reel_region *w, cons
     args.k = heads(b->k, c->n_head, c->d_kv);
     args.v = heads(b->v, c->n_head, c->d_kv);
     if (attention) {
-        REEL_TRY(attention->run(ops->stream, &args, err));
+        REEL_TRY(reel_ops_attention_by(ops, attention, &args, err));
     } else {
         REEL_TRY(reel_ops_attention(ops, &args, err));
     }

@@ -69,7 +69,9 @@ static const recorded cases[] = {
 static double bound_of(const char *name)
 {
     if (strncmp(name, "latents", 7) == 0 || strncmp(name, "velocity_low", 12) == 0) return 1e-4;
-    return strcmp(name, "noise") == 0 || strstr(name, "_ids") || strstr(name, "_mask") || strstr(name, "steps") || strstr(name, "_step") ? 0.0 : 1e-5;
+    return strcmp(name, "noise") == 0 || strstr(name, "_ids") || strstr(name, "_mask") || strstr(name, "steps") || strstr(name, "_step")
+               ? 0.0
+               : 1e-5;
 }
 
 static void compare_frames(const float *got, const float *want, int64_t n)
@@ -286,8 +288,8 @@ static void test_not_finite(void **state)
 int main(void)
 {
     assert_non_null(mkdtemp(folder));
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_recordings), cmocka_unit_test(test_same_bytes), cmocka_unit_test(test_many_clips),
-                                       cmocka_unit_test(test_cancel),     cmocka_unit_test(test_callbacks)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_recordings), cmocka_unit_test(test_same_bytes),
+                                       cmocka_unit_test(test_many_clips), cmocka_unit_test(test_cancel), cmocka_unit_test(test_callbacks)};
     (void)test_not_finite;
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     char command[256];

@@ -12,9 +12,9 @@
 
 typedef struct reel_cache_moment {
     int32_t expert, branch, step; /* branch: entry of the guidance list */
-    int32_t block;                /* −1: before block 0; else the block just done */
-    reel_tensor input;            /* residual stream as it entered block 0 */
-    reel_tensor residual;         /* now; a policy that skips writes it */
+    int32_t block; /* −1: before block 0; else the block just done */
+    reel_tensor input; /* residual stream as it entered block 0 */
+    reel_tensor residual; /* now; a policy that skips writes it */
 } reel_cache_moment;
 
 typedef struct reel_cache_policy {

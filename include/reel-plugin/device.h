@@ -46,7 +46,7 @@ typedef struct reel_device_props {
     int32_t is_host_memory; /* the host may read and write its memory directly (after a wait) */
     int32_t is_deterministic; /* same inputs, same bits */
     int32_t has_fast_bf16; /* `--dtype auto` means bf16 */
-    size_t alignment_bytes; /* of tensors and weights; a weight that is not aligned is copied when loaded */
+    size_t alignment_bytes; /* of buffers; a weight read where it lies in a file is aligned to its elements only */
     size_t scratch_bytes; /* upper bound of what operations of this device allocate for themselves */
     uint32_t weight_dtypes; /* bit (1 << dtype): linears take these as stored */
 } reel_device_props;

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static reel_status io_fail(reel_error *err, const char *what, const char *path, const char *remedy)
@@ -96,6 +97,23 @@ reel_status reel_path_join(char *out, size_t out_bytes, const char *dir, const c
     return REEL_OK;
 }
 
+/* Creates path, whose six letters at `letters` are chosen anew until no such file exists; permissions are left to the umask, as for any output
+ * (mkstemps would need the umask set to be read, which other threads would see). */
+static int create_unique(char *letters, const char *path)
+{
+    static const char alphabet[] = "abcdefghijklmnopqrstuvwxyz0123456789";
+    struct timespec now;
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    uint64_t n = ((uint64_t)now.tv_sec << 30 ^ (uint64_t)now.tv_nsec) + ((uint64_t)getpid() << 40) + (uintptr_t)letters;
+    for (int attempt = 0; attempt < 1000; attempt++) {
+        n = n * 6364136223846793005ULL + 1442695040888963407ULL;
+        for (int i = 0; i < 6; i++) letters[i] = alphabet[(n >> (16 + 8 * i) & 0xFF) % (sizeof alphabet - 1)];
+        int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd >= 0 || errno != EEXIST) return fd;
+    }
+    return -1;
+}
+
 reel_status reel_output_begin(reel_output *out, const char *path, bool no_clobber, reel_error *err)
 {
     *out = (reel_output){.no_clobber = no_clobber};
@@ -119,11 +137,8 @@ reel_status reel_output_begin(reel_output *out, const char *path, bool no_clobbe
     if (!dot || dot == name) dot = name + strlen(name);
     (void)snprintf(out->path, sizeof out->path, "%s", path);
     (void)snprintf(out->temporary, sizeof out->temporary, "%.*s.%.*s.XXXXXX%s", dir_n, path, (int)(dot - name), name, dot);
-    int fd = mkstemps(out->temporary, (int)strlen(dot));
+    int fd = create_unique(out->temporary + dir_n + 1 + (dot - name) + 1, out->temporary);
     if (fd < 0) return io_fail(err, "the output cannot be written", path, "check that the folder exists and may be written to");
-    mode_t mask = umask(0);
-    (void)umask(mask);
-    (void)fchmod(fd, 0666 & ~mask);
     (void)close(fd);
     out->is_open = true;
     return REEL_OK;

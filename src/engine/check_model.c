@@ -58,7 +58,7 @@ static reel_status compare(void *user, const reel_tensor_spec *spec, reel_error 
         report(c, text);
     }
     if (!is_float(t->dtype)) {
-        (void)snprintf(text, sizeof text, "%s: \"%s\" has a dtype that cannot be computed with", c->component, spec->name);
+        (void)snprintf(text, sizeof text, "%s: \"%s\" is %s, which cannot be computed with", c->component, spec->name, t->dtype_name);
         report(c, text);
     }
     return REEL_OK;
@@ -71,7 +71,7 @@ reel_status reel_check_component(const reel_model *model, reel_component compone
     if (c.n_problem == 0) return REEL_OK;
     char more[64] = "";
     if (c.n_problem > 1) (void)snprintf(more, sizeof more, " (and %d more problems)", (int)c.n_problem - 1);
-    return REEL_FAIL(err, REEL_E_MODEL, "the model's files do not agree with its configs\ngiven: %s%s\nallowed: exactly the tensors that the configs demand\nremedy: fetch the model again; "
+    return REEL_FAIL(err, REEL_E_MODEL, "the model's files do not agree with its configs\ngiven: %s%s\nallowed: every tensor that the configs demand, in its shape\nremedy: fetch the model again; "
                                         "`reel inspect` lists every problem", c.first, more);
 }
 

@@ -35,6 +35,13 @@ reel_status reel_config_expect_bool(const reel_json *json, const char *key, bool
     return value == only ? REEL_OK : unknown_value(json, key, value ? "true" : "false", only ? "true" : "false", err);
 }
 
+reel_status reel_config_expect_empty(const reel_json *json, const char *key, reel_error *err)
+{
+    const json_t *list = json_object_get(json->root, key);
+    if (!reel_json_has(json, key) || (json_is_array(list) && json_array_size(list) == 0)) return REEL_OK;
+    return unknown_value(json, key, json_is_array(list) ? "a list with entries" : reel_json_type_name(list), "an empty list", err);
+}
+
 /* The class a config says it is for, with or without diffusers' or transformers' way of saying it. */
 static reel_status expect_class(const reel_json *json, const char *class_name, reel_error *err)
 {
@@ -62,7 +69,7 @@ reel_status reel_config_dit(const reel_json *json, reel_dit_config *out, reel_er
     REEL_TRY(reel_config_int(json, "num_layers", 1, LAYERS_MAX, &c.n_layer, err));
     REEL_TRY(reel_config_int(json, "ffn_dim", 1, FFN_MAX, &c.ffn_dim, err));
     REEL_TRY(reel_config_int(json, "in_channels", 1, CHANNELS_MAX, &c.in_channels, err));
-    c.out_channels = c.in_channels;
+    if (json_is_null(json_object_get(json->root, "out_channels"))) c.out_channels = c.in_channels; /* as diffusers; absent: 16 */
     REEL_TRY(reel_config_int(json, "out_channels", 1, CHANNELS_MAX, &c.out_channels, err));
     REEL_TRY(reel_config_int(json, "text_dim", 1, WIDTH_MAX, &c.text_dim, err));
     REEL_TRY(reel_config_int(json, "freq_dim", 2, FREQ_MAX, &c.freq_dim, err));
@@ -102,18 +109,38 @@ reel_status reel_config_umt5(const reel_json *json, reel_umt5_config *out, reel_
     return REEL_OK;
 }
 
+static reel_status expect_null(const reel_json *json, const char *key, reel_error *err)
+{
+    return reel_json_has(json, key) ? unknown_value(json, key, reel_json_type_name(json_object_get(json->root, key)), "null", err) : REEL_OK;
+}
+
 static reel_status read_flow(const reel_json *json, reel_scheduler_config *c, reel_error *err)
 {
     REEL_TRY(reel_config_expect(json, "prediction_type", "flow_prediction", err));
     REEL_TRY(reel_config_expect_bool(json, "use_flow_sigmas", true, err));
     REEL_TRY(reel_config_expect_bool(json, "thresholding", false, err));
+    REEL_TRY(reel_config_expect_bool(json, "lower_order_final", true, err));
+    REEL_TRY(reel_config_expect_bool(json, "use_lu_lambdas", false, err));
+    REEL_TRY(reel_config_expect_bool(json, "euler_at_final", false, err));
+    REEL_TRY(reel_config_expect(json, "final_sigmas_type", "zero", err));
+    REEL_TRY(expect_null(json, "solver_p", err));
+    REEL_TRY(reel_config_expect_empty(json, "disable_corrector", err));
+    REEL_TRY(expect_null(json, "sigma_min", err));
+    REEL_TRY(expect_null(json, "sigma_max", err));
+    REEL_TRY(reel_config_int(json, "solver_order", 1, 2, &c->solver_order, err));
+    return reel_json_opt_double(json, "flow_shift", 0.01, 1000.0, &c->flow_shift, err);
+}
+
+/* What bends the noise levels and reel does not do; shared by all three. */
+static reel_status read_levels(const reel_json *json, reel_error *err)
+{
+    REEL_TRY(reel_config_expect_bool(json, "use_dynamic_shifting", false, err));
     REEL_TRY(reel_config_expect_bool(json, "use_karras_sigmas", false, err));
     REEL_TRY(reel_config_expect_bool(json, "use_exponential_sigmas", false, err));
     REEL_TRY(reel_config_expect_bool(json, "use_beta_sigmas", false, err));
-    REEL_TRY(reel_config_expect_bool(json, "lower_order_final", true, err));
-    REEL_TRY(reel_config_expect(json, "final_sigmas_type", "zero", err));
-    REEL_TRY(reel_config_int(json, "solver_order", 1, 2, &c->solver_order, err));
-    return reel_json_opt_double(json, "flow_shift", 0.01, 1000.0, &c->flow_shift, err);
+    REEL_TRY(reel_config_expect_bool(json, "invert_sigmas", false, err));
+    REEL_TRY(reel_config_expect_bool(json, "stochastic_sampling", false, err));
+    return expect_null(json, "shift_terminal", err);
 }
 
 static bool is_flow_default(const reel_json *json)
@@ -127,7 +154,7 @@ reel_status reel_config_scheduler(const reel_json *json, reel_scheduler_config *
     const char *name = "";
     REEL_TRY(reel_json_opt_string(json, "_class_name", &name, err));
     REEL_TRY(reel_config_int(json, "num_train_timesteps", 1, 100000, &c.n_train_timesteps, err));
-    REEL_TRY(reel_config_expect_bool(json, "use_dynamic_shifting", false, err));
+    REEL_TRY(read_levels(json, err));
     const bool is_unipc = strcmp(name, "UniPCMultistepScheduler") == 0, is_dpm = strcmp(name, "DPMSolverMultistepScheduler") == 0;
     if (strcmp(name, "FlowMatchEulerDiscreteScheduler") == 0) {
         REEL_TRY(reel_json_opt_double(json, "shift", 0.01, 1000.0, &c.flow_shift, err));

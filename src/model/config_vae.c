@@ -78,8 +78,7 @@ reel_status reel_config_vae(const reel_json *json, reel_vae_config *out, reel_er
     REEL_TRY(read_stages(json, &c, err));
     REEL_TRY(read_temporal(json, &c, err));
     REEL_TRY(read_statistics(json, &c, err));
-    const json_t *attention = json_object_get(json->root, "attn_scales");
-    if (json_is_array(attention) && json_array_size(attention) > 0) return wrong_list(json, "attn_scales", "an empty list", err);
+    REEL_TRY(reel_config_expect_empty(json, "attn_scales", err));
     int32_t spatial = c.patch, temporal = 1;
     for (int32_t i = 0; i < c.n_stage - 1; i++) {
         spatial *= 2;

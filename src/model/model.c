@@ -99,10 +99,12 @@ static void name_family(reel_model *m)
     const reel_dit_config *d = &m->dit[0];
     const bool has_two = m->has_component[REEL_COMPONENT_TRANSFORMER_2], is_14b = d->n_head == 40 && d->n_layer == 40 && d->ffn_dim == 13824;
     const char *name = NULL;
-    if (d->n_head == 12 && d->n_layer == 30 && d->ffn_dim == 8960 && !has_two) name = "Wan2.1 T2V-1.3B";
-    if (d->n_head == 24 && d->n_layer == 30 && d->ffn_dim == 14336 && d->in_channels == 48) name = "Wan2.2 TI2V-5B";
-    if (is_14b && has_two) name = d->in_channels == 36 ? "Wan2.2 I2V-A14B" : "Wan2.2 T2V-A14B";
-    if (is_14b && !has_two) name = d->image_dim ? (d->pos_embed_len ? "Wan2.1 FLF2V-14B" : "Wan2.1 I2V-14B") : "Wan2.1 T2V-14B";
+    const bool is_text = d->in_channels == d->out_channels && !d->image_dim, is_image = d->in_channels == 36 && d->out_channels == 16;
+    if (d->n_head == 12 && d->n_layer == 30 && d->ffn_dim == 8960 && is_text && !has_two) name = "Wan2.1 T2V-1.3B";
+    if (d->n_head == 24 && d->n_layer == 30 && d->ffn_dim == 14336 && is_text && d->in_channels == 48 && !has_two) name = "Wan2.2 TI2V-5B";
+    if (is_14b && is_text) name = has_two ? "Wan2.2 T2V-A14B" : "Wan2.1 T2V-14B";
+    if (is_14b && is_image && has_two && !d->image_dim) name = "Wan2.2 I2V-A14B";
+    if (is_14b && is_image && !has_two && d->image_dim) name = d->pos_embed_len ? "Wan2.1 FLF2V-14B" : "Wan2.1 I2V-14B";
     if (d->head_dim != 128) name = NULL;
     if (!name) {
         name = m->expand_timesteps  ? "Wan2.2 TI2V layout, custom size"
@@ -173,15 +175,15 @@ static reel_status check_folder(const char *dir, reel_error *err)
     return REEL_OK;
 }
 
-/* Loads dir/folder/file as JSON; a missing one is named with its use. */
+/* Loads dir/folder/file as JSON; a missing one is named with its component. folder "": the model's own folder. */
 static reel_status load(const char *dir, const char *folder, const char *file, char *path, reel_json *out, reel_error *err)
 {
     char sub[REEL_PATH_MAX];
     REEL_TRY(reel_path_join(sub, sizeof sub, dir, folder, err));
     REEL_TRY(reel_path_join(path, REEL_PATH_MAX, folder[0] ? sub : dir, file, err));
     if (!reel_path_is_file(path)) {
-        return REEL_FAIL(err, REEL_E_MODEL, "a file of the model is missing\ngiven: no %s\nallowed: the diffusers layout: model_index.json and a folder with a config for each "
-                                            "component\nremedy: fetch the whole model; `reel inspect` lists what is missing", path);
+        return REEL_FAIL(err, REEL_E_MODEL, "a file of the model is missing\ngiven: no %s of %s; looked for %s\nallowed: the diffusers layout: model_index.json and a folder with a "
+                                            "config for each component\nremedy: fetch the whole model, in its \"-Diffusers\" version", file, folder[0] ? folder : "the model", path);
     }
     return reel_json_load(path, REEL_E_MODEL, out, err);
 }

@@ -26,5 +26,7 @@ reel_status reel_config_expect(const reel_json *json, const char *key, const cha
 reel_status reel_config_int(const reel_json *json, const char *key, int32_t min, int32_t max, int32_t *out, reel_error *err);
 /* The key must be absent or this truth. */
 reel_status reel_config_expect_bool(const reel_json *json, const char *key, bool only, reel_error *err);
+/* The key must be absent, null or an empty list. */
+reel_status reel_config_expect_empty(const reel_json *json, const char *key, reel_error *err);
 
 #endif

@@ -2,13 +2,16 @@
  *
  * A component's tensors: one safetensors file, or the shards that an index names, merged and sorted by name (weights/weights.h).
  *
- * The index must be honest: every tensor that it names is in the shard that it names, every tensor of a shard is named, none twice. A folder
+ * The index must be honest: every tensor that it names is in the shard that it names, every tensor of a shard is named, none twice, and their bytes
+ * are as many as it says. A folder
  * that holds pickles only is refused with the way out: their format can run code when read. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/json.h"
 #include "weights/store_internal.h"
@@ -138,6 +141,11 @@ static reel_status check_index(const reel_store *store, const reel_json *index, 
         if (json_object_get(map, store->tensor[i].name)) continue;
         return REEL_FAIL(err, REEL_E_MODEL, "index and shards do not belong together\ngiven: %s holds \"%.200s\", which %s does not name\nremedy: fetch index and shards again",
                          store->tensor[i].file, store->tensor[i].name, index->path);
+    }
+    const json_t *total = json_object_get(json_object_get(index->root, "metadata"), "total_size"); /* some writers store it as a real number */
+    if (json_is_number(total) && json_number_value(total) != (double)store->bytes) {
+        return REEL_FAIL(err, REEL_E_MODEL, "index and shards do not belong together\ngiven: %s says total_size %.0f; the shards hold %zu bytes of tensors\nallowed: equal numbers\n"
+                                            "remedy: fetch index and shards again", index->path, json_number_value(total), store->bytes);
     }
     return REEL_OK;
 }
@@ -275,4 +283,16 @@ const char *reel_store_metadata(const reel_store *store, const char *key)
 size_t reel_store_bytes(const reel_store *store)
 {
     return store->bytes;
+}
+
+void reel_store_forget(const reel_store *store, const reel_stored *stored)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), at = (uintptr_t)stored->data;
+    for (int32_t i = 0; i < store->n_file; i++) {
+        const reel_mapping *m = &store->file[i].mapping;
+        if (!store->file[i].is_mapped || at < (uintptr_t)m->data || at >= (uintptr_t)m->data + m->bytes) continue;
+        const uintptr_t begin = (at + page - 1) / page * page, end = (at + stored->bytes) / page * page;
+        if (end > begin) (void)madvise((void *)begin, end - begin, MADV_DONTNEED);
+        return;
+    }
 }

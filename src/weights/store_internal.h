@@ -28,5 +28,7 @@ struct reel_store {
 reel_status reel_store_reserve(reel_store *store, size_t n, reel_error *err);
 /* safetensors.c: reads one file's header and adds its tensors. */
 reel_status reel_store_add(reel_store *store, const reel_store_file *file, reel_error *err);
+/* Gives the whole pages of a tensor's mapping back to the system; they are read again if ever needed. Nothing for borrowed memory. */
+void reel_store_forget(const reel_store *store, const reel_stored *stored);
 
 #endif

@@ -3,16 +3,15 @@
  * Regions of weights on a device, resident policy: what add_region loads stays until the weights are freed (weights/weights.h).
  *
  * One device buffer per region holds whatever cannot be used as it lies in the file: vectors as f32, matrices of dtypes or alignments that the
- * device does not take. Packed weights belong to the device; once a matrix is packed, its pages of the mapping are given back to the
- * system, so that the process does not hold both copies. Conversions are exact: F64 vectors excepted, which are rounded to f32. */
+ * device does not take. Packed weights belong to the device. Once a tensor was converted or packed, its pages of the mapping are given back to
+ * the system, so that the process does not hold both copies. Conversions are exact: F64 vectors excepted, which are rounded to f32. */
 #include "weights/weights.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "reel-plugin/tensor_util.h"
+#include "weights/store_internal.h"
 
 typedef struct region {
     int32_t n;
@@ -78,10 +77,10 @@ static reel_status find_tensor(const reel_weights *w, const reel_weight_request 
     switch (t->dtype) {
     case REEL_DTYPE_F32: case REEL_DTYPE_F64: case REEL_DTYPE_BF16: case REEL_DTYPE_F16: case REEL_DTYPE_F8_E4M3: case REEL_DTYPE_F8_E5M2: break;
     default:
-        return REEL_FAIL(err, REEL_E_MODEL, "a weight has a dtype that cannot be computed with\ngiven: \"%s\" in %s\nallowed: F64, F32, F16, BF16, F8_E4M3, F8_E5M2\nremedy: convert the "
-                                            "model", t->name, t->file);
+        return REEL_FAIL(err, REEL_E_MODEL, "a weight has a dtype that cannot be computed with\ngiven: \"%s\" in %s is %s\nallowed: F64, F32, F16, BF16, F8_E4M3, F8_E5M2\nremedy: convert the "
+                                            "model", t->name, t->file, t->dtype_name);
     }
-    if (count_of(t) == 0 || (request->kind != REEL_WEIGHT_VECTOR && t->n_dim < 2) || (request->kind == REEL_WEIGHT_CONV && t->n_dim < 4)) {
+    if (count_of(t) == 0 || (request->kind != REEL_WEIGHT_VECTOR && t->n_dim < 2) || (request->kind == REEL_WEIGHT_CONV && t->n_dim != 4 && t->n_dim != 5)) {
         return REEL_FAIL(err, REEL_E_MODEL, "a weight has a shape that does not fit its use\ngiven: \"%s\" in %s has %d dimensions\nremedy: fetch the model's files again", t->name,
                          t->file, (int)t->n_dim);
     }
@@ -94,7 +93,7 @@ static bool lies_well(const reel_weights *w, const reel_stored *t, reel_weight_k
     if (!w->props.is_host_memory) return false;
     const size_t element = reel_dtype_bytes(t->dtype);
     if ((uintptr_t)t->data % element != 0) return false;
-    return kind == REEL_WEIGHT_ROWS || kind == REEL_WEIGHT_CONV || ((w->props.weight_dtypes >> t->dtype) & 1U);
+    return kind == REEL_WEIGHT_ROWS || (kind == REEL_WEIGHT_CONV && w->vt->weight_pack) || ((w->props.weight_dtypes >> t->dtype) & 1U);
 }
 
 static need need_of(const reel_weights *w, const reel_stored *t, reel_weight_kind kind)
@@ -142,6 +141,7 @@ static reel_status place(const reel_weights *w, const region *r, const need *n, 
         convert(n, target);
         return REEL_OK;
     }
+    if (n->dtype == n->stored->dtype) return w->vt->upload(w->stream, target, n->stored->data, n->bytes, err);
     void *host = malloc(n->bytes);
     if (!host) return REEL_FAIL(err, REEL_E_MEMORY, "out of memory while loading \"%s\"\nremedy: close other programs", n->stored->name);
     convert(n, host);
@@ -166,15 +166,7 @@ static reel_weight describe(const need *n, const void *data, reel_weight_kind ki
     return d;
 }
 
-/* Gives whole pages of a mapped tensor back; they are read again if ever needed. */
-static void forget_pages(const reel_stored *t)
-{
-    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-    const uintptr_t begin = ((uintptr_t)t->data + page - 1) / page * page, end = ((uintptr_t)t->data + t->bytes) / page * page;
-    if (end > begin) (void)madvise((void *)begin, end - begin, MADV_DONTNEED);
-}
-
-static reel_status pack(reel_weights *w, const need *n, reel_weight_kind kind, reel_weight *d, reel_error *err)
+static reel_status pack(reel_weights *w, reel_weight_kind kind, reel_weight *d, reel_error *err)
 {
     const bool wants = kind == REEL_WEIGHT_CONV || (w->options.is_packed && (kind == REEL_WEIGHT_MATRIX || kind == REEL_WEIGHT_MATRIX_F32));
     if (!wants || !w->vt->weight_pack) return REEL_OK;
@@ -184,7 +176,6 @@ static reel_status pack(reel_weights *w, const need *n, reel_weight_kind kind, r
     REEL_TRY(w->vt->weight_pack(w->device, d, compute, &packed, &bytes, err));
     d->packed = packed;
     w->bytes += bytes;
-    if (packed && n->bytes == 0) forget_pages(n->stored);
     return REEL_OK;
 }
 
@@ -223,10 +214,12 @@ static reel_status load(reel_weights *w, const reel_weight_request *requests, ne
         const void *data = needs[i].bytes > 0 ? (const void *)((char *)r->buffer + needs[i].at) : needs[i].stored->data;
         if (requests[i].kind == REEL_WEIGHT_VECTOR) {
             r->vector[i] = reel_tensor_dense((void *)(uintptr_t)data, REEL_DTYPE_F32, count_of(needs[i].stored), 0, 0, 0);
+            reel_store_forget(w->store, needs[i].stored);
             continue;
         }
         r->weight[i] = describe(&needs[i], data, requests[i].kind);
-        REEL_TRY(pack(w, &needs[i], requests[i].kind, &r->weight[i], err));
+        REEL_TRY(pack(w, requests[i].kind, &r->weight[i], err));
+        if (needs[i].bytes > 0 || r->weight[i].packed) reel_store_forget(w->store, needs[i].stored);
     }
     return w->vt->stream_sync(w->stream, err);
 }
@@ -267,6 +260,7 @@ reel_status reel_weights_add_region(reel_weights *weights, const reel_weight_req
     need *needs = calloc((size_t)n, sizeof *needs);
     region *grown = realloc(weights->region, ((size_t)weights->n_region + 1) * sizeof *grown);
     reel_status status = REEL_OK;
+    const size_t bytes_before = weights->bytes;
     if (grown) weights->region = grown;
     if (!r.weight || !r.vector || !needs || !grown) {
         status = REEL_FAIL(err, REEL_E_MEMORY, "out of memory for weights\nremedy: close other programs");
@@ -276,6 +270,7 @@ reel_status reel_weights_add_region(reel_weights *weights, const reel_weight_req
     free(needs);
     if (status != REEL_OK) {
         free_region(weights, &r);
+        weights->bytes = bytes_before;
         return status;
     }
     weights->region[weights->n_region] = r;

@@ -19,7 +19,8 @@
 /* One tensor as it lies in a mapped file. Names are UTF-8. */
 typedef struct reel_stored {
     const char *name;
-    reel_dtype dtype;
+    reel_dtype dtype;       /* NONE: a type of the format that reel does not compute with */
+    const char *dtype_name; /* as in the file */
     int32_t n_dim;
     int64_t extent[REEL_DIM_MAX];
     const uint8_t *data; /* any alignment */
@@ -44,7 +45,7 @@ const reel_stored *reel_store_find(const reel_store *store, const char *name); /
 const char *reel_store_metadata(const reel_store *store, const char *key);
 size_t reel_store_bytes(const reel_store *store); /* of all tensor data */
 
-/* Writes tensors (dense, host memory) as one safetensors file, whole or not at all. */
+/* Writes tensors (dense, host memory) as one safetensors file, whole or not at all. The widest elements come first, so that all lie aligned. */
 typedef struct reel_stored_out {
     const char *name;
     reel_tensor tensor;

@@ -60,8 +60,10 @@ reel_status reel_read_file(const char *path, size_t max, reel_buf *out, reel_err
     while (status == REEL_OK && (n = fread(chunk, 1, (size_t)1 << 16, f)) > 0) {
         total += n;
         if (total > max) {
-            status = REEL_FAIL(err, REEL_E_IO, "a file is too large\ngiven: %s\nallowed: at most %zu bytes\nremedy: check that it is the file "
-                                               "you mean", path, max);
+            status = REEL_FAIL(err, REEL_E_IO,
+                               "a file is too large\ngiven: %s\nallowed: at most %zu bytes\nremedy: check that it is the file "
+                               "you mean",
+                               path, max);
         } else {
             status = reel_buf_append(out, chunk, n, err);
         }
@@ -89,8 +91,8 @@ reel_status reel_path_join(char *out, size_t out_bytes, const char *dir, const c
     size_t n = strlen(dir);
     int w = snprintf(out, out_bytes, "%s%s%s", dir, n > 0 && dir[n - 1] == '/' ? "" : "/", name);
     if (w < 0 || (size_t)w >= out_bytes) {
-        return REEL_FAIL(err, REEL_E_IO, "a path is too long\ngiven: %s/%s\nallowed: %zu bytes\nremedy: use a shorter folder name", dir, name,
-                         out_bytes - 1);
+        return REEL_FAIL(err, REEL_E_IO, "a path is too long\ngiven: %s/%s\nallowed: %zu bytes\nremedy: use a shorter folder name", dir,
+                         name, out_bytes - 1);
     }
     return REEL_OK;
 }
@@ -119,15 +121,17 @@ reel_status reel_output_begin(reel_output *out, const char *path, bool no_clobbe
     int dir_n = slash ? (int)(slash - path + 1) : 0;
     const char *name = path + dir_n;
     if (strlen(path) + 24 > sizeof out->path) {
-        return REEL_FAIL(err, REEL_E_IO, "an output path is too long\ngiven: %zu bytes\nallowed: %d\nremedy: use a shorter path", strlen(path),
-                         REEL_PATH_MAX - 24);
+        return REEL_FAIL(err, REEL_E_IO, "an output path is too long\ngiven: %zu bytes\nallowed: %d\nremedy: use a shorter path",
+                         strlen(path), REEL_PATH_MAX - 24);
     }
     if (name[0] == '\0' || reel_path_is_dir(path)) {
         return REEL_FAIL(err, REEL_E_IO, "an output path names a folder\ngiven: %s\nallowed: a file name\nremedy: add a file name", path);
     }
     if (no_clobber && access(path, F_OK) == 0) {
-        return REEL_FAIL(err, REEL_E_IO, "the output exists and may not be replaced\ngiven: %s with --no-clobber\nremedy: choose another name or "
-                                         "leave out --no-clobber", path);
+        return REEL_FAIL(err, REEL_E_IO,
+                         "the output exists and may not be replaced\ngiven: %s with --no-clobber\nremedy: choose another name or "
+                         "leave out --no-clobber",
+                         path);
     }
     const char *dot = strrchr(name, '.');
     if (!dot || dot == name) dot = name + strlen(name);

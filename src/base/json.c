@@ -29,14 +29,16 @@ reel_status reel_json_parse(const char *bytes, size_t n, const char *path, reel_
     json_error_t where;
     json_t *root = json_loadb(bytes, n, JSON_REJECT_DUPLICATES, &where);
     if (!root) {
-        return REEL_FAIL(err, fault, "not valid JSON: %s\ngiven: %s, line %d, column %d\nremedy: correct the file or fetch it again", where.text,
-                         path, where.line, where.column);
+        return REEL_FAIL(err, fault, "not valid JSON: %s\ngiven: %s, line %d, column %d\nremedy: correct the file or fetch it again",
+                         where.text, path, where.line, where.column);
     }
     if (!json_is_object(root)) {
         const char *found = reel_json_type_name(root);
         json_decref(root);
-        return REEL_FAIL(err, fault, "a JSON document has the wrong form\ngiven: %s holds %s\nallowed: an object\nremedy: correct the file or "
-                                     "fetch it again", path, found);
+        return REEL_FAIL(err, fault,
+                         "a JSON document has the wrong form\ngiven: %s holds %s\nallowed: an object\nremedy: correct the file or "
+                         "fetch it again",
+                         path, found);
     }
     *out = (reel_json){.root = root, .path = path, .fault = fault};
     return REEL_OK;
@@ -65,8 +67,10 @@ bool reel_json_has(const reel_json *json, const char *key)
 
 static reel_status wrong_type(const reel_json *json, const char *key, const json_t *v, const char *wanted, reel_error *err)
 {
-    return REEL_FAIL(err, json->fault, "a value has the wrong type\ngiven: \"%s\" in %s is %s\nallowed: %s\nremedy: correct the file or fetch it "
-                                       "again", key, json->path, reel_json_type_name(v), wanted);
+    return REEL_FAIL(err, json->fault,
+                     "a value has the wrong type\ngiven: \"%s\" in %s is %s\nallowed: %s\nremedy: correct the file or fetch it "
+                     "again",
+                     key, json->path, reel_json_type_name(v), wanted);
 }
 
 reel_status reel_json_opt_int(const reel_json *json, const char *key, int64_t min, int64_t max, int64_t *out, reel_error *err)
@@ -76,8 +80,10 @@ reel_status reel_json_opt_int(const reel_json *json, const char *key, int64_t mi
     if (!json_is_integer(v)) return wrong_type(json, key, v, "a whole number", err);
     int64_t n = json_integer_value(v);
     if (n < min || n > max) {
-        return REEL_FAIL(err, json->fault, "a value is out of range\ngiven: \"%s\" in %s is %lld\nallowed: %lld to %lld\nremedy: correct the file "
-                                           "or fetch it again", key, json->path, (long long)n, (long long)min, (long long)max);
+        return REEL_FAIL(err, json->fault,
+                         "a value is out of range\ngiven: \"%s\" in %s is %lld\nallowed: %lld to %lld\nremedy: correct the file "
+                         "or fetch it again",
+                         key, json->path, (long long)n, (long long)min, (long long)max);
     }
     *out = n;
     return REEL_OK;
@@ -86,8 +92,10 @@ reel_status reel_json_opt_int(const reel_json *json, const char *key, int64_t mi
 reel_status reel_json_int(const reel_json *json, const char *key, int64_t min, int64_t max, int64_t *out, reel_error *err)
 {
     if (!reel_json_has(json, key)) {
-        return REEL_FAIL(err, json->fault, "a value is missing\ngiven: %s has no \"%s\"\nallowed: a whole number, %lld to %lld\nremedy: correct the "
-                                           "file or fetch it again", json->path, key, (long long)min, (long long)max);
+        return REEL_FAIL(err, json->fault,
+                         "a value is missing\ngiven: %s has no \"%s\"\nallowed: a whole number, %lld to %lld\nremedy: correct the "
+                         "file or fetch it again",
+                         json->path, key, (long long)min, (long long)max);
     }
     return reel_json_opt_int(json, key, min, max, out, err);
 }
@@ -99,8 +107,10 @@ reel_status reel_json_opt_double(const reel_json *json, const char *key, double 
     if (!json_is_number(v)) return wrong_type(json, key, v, "a number", err);
     double n = json_number_value(v);
     if (!(n >= min && n <= max)) {
-        return REEL_FAIL(err, json->fault, "a value is out of range\ngiven: \"%s\" in %s is %g\nallowed: %g to %g\nremedy: correct the file or "
-                                           "fetch it again", key, json->path, n, min, max);
+        return REEL_FAIL(err, json->fault,
+                         "a value is out of range\ngiven: \"%s\" in %s is %g\nallowed: %g to %g\nremedy: correct the file or "
+                         "fetch it again",
+                         key, json->path, n, min, max);
     }
     *out = n;
     return REEL_OK;
@@ -129,8 +139,10 @@ reel_status reel_json_doubles(const reel_json *json, const char *key, int32_t n,
     const json_t *v = json_object_get(json->root, key);
     if (!json_is_array(v)) return wrong_type(json, key, v, "an array of numbers", err);
     if (json_array_size(v) != (size_t)n) {
-        return REEL_FAIL(err, json->fault, "an array has the wrong length\ngiven: \"%s\" in %s has %zu values\nallowed: %d\nremedy: correct the file "
-                                           "or fetch it again", key, json->path, json_array_size(v), (int)n);
+        return REEL_FAIL(err, json->fault,
+                         "an array has the wrong length\ngiven: \"%s\" in %s has %zu values\nallowed: %d\nremedy: correct the file "
+                         "or fetch it again",
+                         key, json->path, json_array_size(v), (int)n);
     }
     for (int32_t i = 0; i < n; i++) {
         const json_t *x = json_array_get(v, (size_t)i);

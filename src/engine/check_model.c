@@ -22,7 +22,8 @@ typedef struct check {
 static void shape_text(const int64_t *extent, int32_t n_dim, char *out, size_t bytes)
 {
     size_t n = (size_t)snprintf(out, bytes, "[");
-    for (int32_t i = 0; i < n_dim && n < bytes; i++) n += (size_t)snprintf(out + n, bytes - n, "%s%lld", i ? ", " : "", (long long)extent[i]);
+    for (int32_t i = 0; i < n_dim && n < bytes; i++)
+        n += (size_t)snprintf(out + n, bytes - n, "%s%lld", i ? ", " : "", (long long)extent[i]);
     if (n < bytes) (void)snprintf(out + n, bytes - n, "]");
 }
 
@@ -35,7 +36,12 @@ static void report(check *c, const char *text)
 static bool is_float(reel_dtype dtype)
 {
     switch (dtype) {
-    case REEL_DTYPE_F32: case REEL_DTYPE_F64: case REEL_DTYPE_F16: case REEL_DTYPE_BF16: case REEL_DTYPE_F8_E4M3: case REEL_DTYPE_F8_E5M2: return true;
+    case REEL_DTYPE_F32:
+    case REEL_DTYPE_F64:
+    case REEL_DTYPE_F16:
+    case REEL_DTYPE_BF16:
+    case REEL_DTYPE_F8_E4M3:
+    case REEL_DTYPE_F8_E5M2: return true;
     default: return false;
     }
 }
@@ -71,11 +77,15 @@ reel_status reel_check_component(const reel_model *model, reel_component compone
     if (c.n_problem == 0) return REEL_OK;
     char more[64] = "";
     if (c.n_problem > 1) (void)snprintf(more, sizeof more, " (and %d more problems)", (int)c.n_problem - 1);
-    return REEL_FAIL(err, REEL_E_MODEL, "the model's files do not agree with its configs\ngiven: %s%s\nallowed: every tensor that the configs demand, in its shape\nremedy: fetch the model again; "
-                                        "`reel inspect` lists every problem", c.first, more);
+    return REEL_FAIL(err, REEL_E_MODEL,
+                     "the model's files do not agree with its configs\ngiven: %s%s\nallowed: every tensor that the configs demand, in its "
+                     "shape\nremedy: fetch the model again; "
+                     "`reel inspect` lists every problem",
+                     c.first, more);
 }
 
-void reel_check_component_all(const reel_model *model, reel_component component, const reel_store *store, void (*fn)(void *user, const char *text), void *user)
+void reel_check_component_all(const reel_model *model, reel_component component, const reel_store *store,
+                              void (*fn)(void *user, const char *text), void *user)
 {
     check c = {.store = store, .component = reel_component_folder(component), .fn = fn, .user = user};
     reel_error err = {0};

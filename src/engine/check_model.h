@@ -10,6 +10,7 @@
 /* Fails on the first problem and says how many more there are. */
 reel_status reel_check_component(const reel_model *model, reel_component component, const reel_store *store, reel_error *err);
 /* Reports every problem, at most 20 and then their number. */
-void reel_check_component_all(const reel_model *model, reel_component component, const reel_store *store, void (*fn)(void *user, const char *text), void *user);
+void reel_check_component_all(const reel_model *model, reel_component component, const reel_store *store,
+                              void (*fn)(void *user, const char *text), void *user);
 
 #endif

@@ -17,8 +17,11 @@ reel_status reel_config_int(const reel_json *json, const char *key, int32_t min,
 
 static reel_status unknown_value(const reel_json *json, const char *key, const char *given, const char *allowed, reel_error *err)
 {
-    return REEL_FAIL(err, REEL_E_UNSUPPORTED, "a setting of the model that reel does not know\ngiven: \"%s\" in %s is %.80s\nallowed: %s\nremedy: use a Wan model; if it is one, "
-                                              "report this file", key, json->path, given, allowed);
+    return REEL_FAIL(
+        err, REEL_E_UNSUPPORTED,
+        "a setting of the model that reel does not know\ngiven: \"%s\" in %s is %.80s\nallowed: %s\nremedy: use a Wan model; if it is one, "
+        "report this file",
+        key, json->path, given, allowed);
 }
 
 reel_status reel_config_expect(const reel_json *json, const char *key, const char *only, reel_error *err)
@@ -53,7 +56,8 @@ static reel_status read_patch(const reel_json *json, int32_t patch[3], reel_erro
     double p[3] = {1, 2, 2};
     if (reel_json_has(json, "patch_size")) REEL_TRY(reel_json_doubles(json, "patch_size", 3, p, err));
     for (int32_t i = 0; i < 3; i++) {
-        if (p[i] != floor(p[i]) || p[i] < 1 || p[i] > 16 || (i == 0 && p[i] != 1)) return unknown_value(json, "patch_size", "another patch", "[1, n, n], n from 1 to 16", err);
+        if (p[i] != floor(p[i]) || p[i] < 1 || p[i] > 16 || (i == 0 && p[i] != 1))
+            return unknown_value(json, "patch_size", "another patch", "[1, n, n], n from 1 to 16", err);
         patch[i] = (int32_t)p[i];
     }
     return REEL_OK;
@@ -61,8 +65,17 @@ static reel_status read_patch(const reel_json *json, int32_t patch[3], reel_erro
 
 reel_status reel_config_dit(const reel_json *json, reel_dit_config *out, reel_error *err)
 {
-    reel_dit_config c = {.n_head = 40, .head_dim = 128, .n_layer = 40, .ffn_dim = 13824, .in_channels = 16, .out_channels = 16, .text_dim = 4096, .freq_dim = 256,
-                         .rope_max = 1024, .cross_attn_norm = true, .eps = 1e-6};
+    reel_dit_config c = {.n_head = 40,
+                         .head_dim = 128,
+                         .n_layer = 40,
+                         .ffn_dim = 13824,
+                         .in_channels = 16,
+                         .out_channels = 16,
+                         .text_dim = 4096,
+                         .freq_dim = 256,
+                         .rope_max = 1024,
+                         .cross_attn_norm = true,
+                         .eps = 1e-6};
     REEL_TRY(expect_class(json, "WanTransformer3DModel", err));
     REEL_TRY(reel_config_int(json, "num_attention_heads", 1, HEADS_MAX, &c.n_head, err));
     REEL_TRY(reel_config_int(json, "attention_head_dim", 6, HEAD_DIM_MAX, &c.head_dim, err));
@@ -81,14 +94,23 @@ reel_status reel_config_dit(const reel_json *json, reel_dit_config *out, reel_er
     REEL_TRY(reel_json_opt_double(json, "eps", 0.0, 1.0, &c.eps, err));
     REEL_TRY(reel_config_expect(json, "qk_norm", "rms_norm_across_heads", err));
     REEL_TRY(read_patch(json, c.patch, err));
-    if (c.head_dim % 2 != 0 || c.freq_dim % 2 != 0) return unknown_value(json, "attention_head_dim or freq_dim", "an odd number", "even numbers", err);
+    if (c.head_dim % 2 != 0 || c.freq_dim % 2 != 0)
+        return unknown_value(json, "attention_head_dim or freq_dim", "an odd number", "even numbers", err);
     *out = c;
     return REEL_OK;
 }
 
 reel_status reel_config_umt5(const reel_json *json, reel_umt5_config *out, reel_error *err)
 {
-    reel_umt5_config c = {.d_model = 512, .d_kv = 64, .n_head = 6, .d_ff = 1024, .n_layer = 8, .vocab = 250112, .n_bucket = 32, .max_distance = 128, .eps = 1e-6};
+    reel_umt5_config c = {.d_model = 512,
+                          .d_kv = 64,
+                          .n_head = 6,
+                          .d_ff = 1024,
+                          .n_layer = 8,
+                          .vocab = 250112,
+                          .n_bucket = 32,
+                          .max_distance = 128,
+                          .eps = 1e-6};
     REEL_TRY(reel_config_expect(json, "model_type", "umt5", err));
     REEL_TRY(reel_config_int(json, "d_model", 1, WIDTH_MAX, &c.d_model, err));
     REEL_TRY(reel_config_int(json, "d_kv", 1, HEAD_DIM_MAX, &c.d_kv, err));
@@ -103,7 +125,8 @@ reel_status reel_config_umt5(const reel_json *json, reel_umt5_config *out, reel_
     REEL_TRY(reel_config_expect(json, "dense_act_fn", "gelu_new", err));
     REEL_TRY(reel_config_expect_bool(json, "is_gated_act", true, err));
     if (c.n_bucket % 4 != 0 || c.max_distance <= c.n_bucket / 4) {
-        return unknown_value(json, "relative_attention_num_buckets", "a number of buckets that does not fit the distance", "a multiple of 4, below 4 x the distance", err);
+        return unknown_value(json, "relative_attention_num_buckets", "a number of buckets that does not fit the distance",
+                             "a multiple of 4, below 4 x the distance", err);
     }
     *out = c;
     return REEL_OK;
@@ -111,7 +134,8 @@ reel_status reel_config_umt5(const reel_json *json, reel_umt5_config *out, reel_
 
 static reel_status expect_null(const reel_json *json, const char *key, reel_error *err)
 {
-    return reel_json_has(json, key) ? unknown_value(json, key, reel_json_type_name(json_object_get(json->root, key)), "null", err) : REEL_OK;
+    return reel_json_has(json, key) ? unknown_value(json, key, reel_json_type_name(json_object_get(json->root, key)), "null", err)
+                                    : REEL_OK;
 }
 
 static reel_status read_flow(const reel_json *json, reel_scheduler_config *c, reel_error *err)
@@ -159,13 +183,17 @@ reel_status reel_config_scheduler(const reel_json *json, reel_scheduler_config *
     if (strcmp(name, "FlowMatchEulerDiscreteScheduler") == 0) {
         REEL_TRY(reel_json_opt_double(json, "shift", 0.01, 1000.0, &c.flow_shift, err));
     } else if (is_unipc || is_dpm) {
-        if (!is_flow_default(json)) return unknown_value(json, "use_flow_sigmas", "absent", "a scheduler for flow matching: prediction_type and use_flow_sigmas given", err);
+        if (!is_flow_default(json))
+            return unknown_value(json, "use_flow_sigmas", "absent",
+                                 "a scheduler for flow matching: prediction_type and use_flow_sigmas given", err);
         REEL_TRY(read_flow(json, &c, err));
-        REEL_TRY(is_unipc ? reel_config_expect(json, "solver_type", "bh2", err) : reel_config_expect(json, "algorithm_type", "dpmsolver++", err));
+        REEL_TRY(is_unipc ? reel_config_expect(json, "solver_type", "bh2", err)
+                          : reel_config_expect(json, "algorithm_type", "dpmsolver++", err));
         if (is_unipc) REEL_TRY(reel_config_expect_bool(json, "predict_x0", true, err));
         if (is_dpm) REEL_TRY(reel_config_expect(json, "solver_type", "midpoint", err));
     } else {
-        return unknown_value(json, "_class_name", name, "UniPCMultistepScheduler, FlowMatchEulerDiscreteScheduler, DPMSolverMultistepScheduler", err);
+        return unknown_value(json, "_class_name", name,
+                             "UniPCMultistepScheduler, FlowMatchEulerDiscreteScheduler, DPMSolverMultistepScheduler", err);
     }
     if (c.n_train_timesteps != 1000) return unknown_value(json, "num_train_timesteps", "another number", "1000", err);
     (void)snprintf(c.class_name, sizeof c.class_name, "%s", name);

@@ -8,7 +8,9 @@
 
 static reel_status wrong_list(const reel_json *json, const char *key, const char *allowed, reel_error *err)
 {
-    return REEL_FAIL(err, REEL_E_MODEL, "a list in a config is wrong\ngiven: \"%s\" in %s\nallowed: %s\nremedy: correct the file or fetch it again", key, json->path, allowed);
+    return REEL_FAIL(err, REEL_E_MODEL,
+                     "a list in a config is wrong\ngiven: \"%s\" in %s\nallowed: %s\nremedy: correct the file or fetch it again", key,
+                     json->path, allowed);
 }
 
 static reel_status read_stages(const reel_json *json, reel_vae_config *c, reel_error *err)
@@ -18,11 +20,13 @@ static reel_status read_stages(const reel_json *json, reel_vae_config *c, reel_e
     c->n_stage = 4;
     memcpy(c->dim_mult, mult, sizeof mult);
     if (!list || json_is_null(list)) return REEL_OK;
-    if (!json_is_array(list) || json_array_size(list) < 2 || json_array_size(list) > REEL_VAE_STAGE_MAX) return wrong_list(json, "dim_mult", "2 to 8 whole numbers", err);
+    if (!json_is_array(list) || json_array_size(list) < 2 || json_array_size(list) > REEL_VAE_STAGE_MAX)
+        return wrong_list(json, "dim_mult", "2 to 8 whole numbers", err);
     c->n_stage = (int32_t)json_array_size(list);
     for (int32_t i = 0; i < c->n_stage; i++) {
         const json_t *v = json_array_get(list, (size_t)i);
-        if (!json_is_integer(v) || json_integer_value(v) < 1 || json_integer_value(v) > 64) return wrong_list(json, "dim_mult", "whole numbers from 1 to 64", err);
+        if (!json_is_integer(v) || json_integer_value(v) < 1 || json_integer_value(v) > 64)
+            return wrong_list(json, "dim_mult", "whole numbers from 1 to 64", err);
         c->dim_mult[i] = (int32_t)json_integer_value(v);
     }
     return REEL_OK;
@@ -50,12 +54,16 @@ static reel_status read_temporal(const reel_json *json, reel_vae_config *c, reel
 /* Wan2.1's statistics, diffusers' defaults; the file's values win. */
 static reel_status read_statistics(const reel_json *json, reel_vae_config *c, reel_error *err)
 {
-    static const double mean[16] = {-0.7571, -0.7089, -0.9113, 0.1075, -0.1745, 0.9653, -0.1517, 1.5508, 0.4134, -0.0715, 0.5517, -0.3632, -0.1922, -0.9497, 0.2503, -0.2921};
-    static const double std[16] = {2.8184, 1.4541, 2.3275, 2.6558, 1.2196, 1.7708, 2.6052, 2.0743, 3.2687, 2.1526, 2.8652, 1.5579, 1.6382, 1.1253, 2.8251, 1.9160};
+    static const double mean[16] = {-0.7571, -0.7089, -0.9113, 0.1075,  -0.1745, 0.9653,  -0.1517, 1.5508,
+                                    0.4134,  -0.0715, 0.5517,  -0.3632, -0.1922, -0.9497, 0.2503,  -0.2921};
+    static const double std[16] = {2.8184, 1.4541, 2.3275, 2.6558, 1.2196, 1.7708, 2.6052, 2.0743,
+                                   3.2687, 2.1526, 2.8652, 1.5579, 1.6382, 1.1253, 2.8251, 1.9160};
     memcpy(c->latents_mean, mean, sizeof mean);
     memcpy(c->latents_std, std, sizeof std);
-    if (reel_json_has(json, "latents_mean") || c->z_dim != 16) REEL_TRY(reel_json_doubles(json, "latents_mean", c->z_dim, c->latents_mean, err));
-    if (reel_json_has(json, "latents_std") || c->z_dim != 16) REEL_TRY(reel_json_doubles(json, "latents_std", c->z_dim, c->latents_std, err));
+    if (reel_json_has(json, "latents_mean") || c->z_dim != 16)
+        REEL_TRY(reel_json_doubles(json, "latents_mean", c->z_dim, c->latents_mean, err));
+    if (reel_json_has(json, "latents_std") || c->z_dim != 16)
+        REEL_TRY(reel_json_doubles(json, "latents_std", c->z_dim, c->latents_std, err));
     for (int32_t i = 0; i < c->z_dim; i++) {
         if (!(c->latents_std[i] > 0.0)) return wrong_list(json, "latents_std", "numbers above 0", err);
     }
@@ -64,7 +72,14 @@ static reel_status read_statistics(const reel_json *json, reel_vae_config *c, re
 
 reel_status reel_config_vae(const reel_json *json, reel_vae_config *out, reel_error *err)
 {
-    reel_vae_config c = {.base_dim = 96, .z_dim = 16, .n_res_block = 2, .in_channels = 3, .out_channels = 3, .patch = 1, .spatial_factor = 8, .temporal_factor = 4};
+    reel_vae_config c = {.base_dim = 96,
+                         .z_dim = 16,
+                         .n_res_block = 2,
+                         .in_channels = 3,
+                         .out_channels = 3,
+                         .patch = 1,
+                         .spatial_factor = 8,
+                         .temporal_factor = 4};
     REEL_TRY(reel_config_expect(json, "_class_name", "AutoencoderKLWan", err));
     REEL_TRY(reel_config_int(json, "base_dim", 1, CHANNELS_MAX, &c.base_dim, err));
     c.decoder_base_dim = c.base_dim;

@@ -42,8 +42,8 @@ typedef struct reel_vae_config {
     int32_t n_stage, dim_mult[REEL_VAE_STAGE_MAX];
     int32_t n_res_block;
     bool temporal_downsample[REEL_VAE_STAGE_MAX]; /* n_stage − 1 entries, encoder order */
-    bool is_residual;                             /* Wan2.2 */
-    int32_t in_channels, out_channels, patch;     /* patch 1: none */
+    bool is_residual; /* Wan2.2 */
+    int32_t in_channels, out_channels, patch; /* patch 1: none */
     int32_t spatial_factor, temporal_factor;
     double latents_mean[REEL_LATENT_CHANNELS_MAX], latents_std[REEL_LATENT_CHANNELS_MAX];
 } reel_vae_config;
@@ -57,7 +57,7 @@ typedef struct reel_scheduler_config {
 
 typedef enum reel_component {
     REEL_COMPONENT_TEXT_ENCODER = 0,
-    REEL_COMPONENT_TRANSFORMER = 1,   /* high-noise expert, or the only one */
+    REEL_COMPONENT_TRANSFORMER = 1, /* high-noise expert, or the only one */
     REEL_COMPONENT_TRANSFORMER_2 = 2, /* low-noise expert */
     REEL_COMPONENT_VAE = 3,
     REEL_COMPONENT_COUNT = 4
@@ -65,7 +65,7 @@ typedef enum reel_component {
 
 typedef struct reel_model {
     char dir[REEL_PATH_MAX];
-    char family[64];         /* "Wan2.2 T2V-A14B", "Wan2.1 T2V-1.3B", or "Wan2.2 T2V (custom size)" */
+    char family[64]; /* "Wan2.2 T2V-A14B", "Wan2.1 T2V-1.3B", or "Wan2.2 T2V (custom size)" */
     char pipeline_class[64]; /* "WanPipeline" */
     bool has_component[REEL_COMPONENT_COUNT];
     double boundary_ratio; /* NaN: one expert for all steps */

@@ -9,7 +9,16 @@
 #include "model/model.h"
 
 /* Bounds beyond which a config is taken for damaged; products of them fit int64. */
-enum { HEADS_MAX = 1024, HEAD_DIM_MAX = 1024, LAYERS_MAX = 1024, WIDTH_MAX = 65536, FFN_MAX = 1 << 20, CHANNELS_MAX = 4096, VOCAB_MAX = 1 << 24, FREQ_MAX = 4096 };
+enum {
+    HEADS_MAX = 1024,
+    HEAD_DIM_MAX = 1024,
+    LAYERS_MAX = 1024,
+    WIDTH_MAX = 65536,
+    FFN_MAX = 1 << 20,
+    CHANNELS_MAX = 4096,
+    VOCAB_MAX = 1 << 24,
+    FREQ_MAX = 4096
+};
 
 reel_status reel_config_dit(const reel_json *json, reel_dit_config *out, reel_error *err);
 reel_status reel_config_umt5(const reel_json *json, reel_umt5_config *out, reel_error *err);

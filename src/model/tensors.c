@@ -227,7 +227,9 @@ reel_status reel_model_tensors(const reel_model *model, reel_component component
     case REEL_COMPONENT_TRANSFORMER: dit(&w, &model->dit[0]); break;
     case REEL_COMPONENT_TRANSFORMER_2: dit(&w, &model->dit[1]); break;
     case REEL_COMPONENT_VAE:
-        if (model->vae.is_residual) return REEL_FAIL(err, REEL_E_UNSUPPORTED, "the tensors of the Wan2.2 VAE are not known to this version\nremedy: use a model with the Wan2.1 VAE");
+        if (model->vae.is_residual)
+            return REEL_FAIL(err, REEL_E_UNSUPPORTED,
+                             "the tensors of the Wan2.2 VAE are not known to this version\nremedy: use a model with the Wan2.1 VAE");
         vae_encoder(&w, &model->vae);
         vae_decoder(&w, &model->vae);
         break;

@@ -28,15 +28,25 @@ static const dtype_entry dtypes[] = {
 #define X(name, value, bytes, text) {text, REEL_DTYPE_##name, 8 * (bytes)},
     REEL_DTYPE_LIST(X)
 #undef X
-    {"BOOL", REEL_DTYPE_NONE, 8},    {"I8", REEL_DTYPE_NONE, 8},   {"U16", REEL_DTYPE_NONE, 16},     {"I16", REEL_DTYPE_NONE, 16},
-    {"U32", REEL_DTYPE_NONE, 32},    {"U64", REEL_DTYPE_NONE, 64}, {"C64", REEL_DTYPE_NONE, 64},     {"F8_E8M0", REEL_DTYPE_NONE, 8},
-    {"F4", REEL_DTYPE_NONE, 4},      {"F6_E2M3", REEL_DTYPE_NONE, 6}, {"F6_E3M2", REEL_DTYPE_NONE, 6}, {"F8_E4M3FNUZ", REEL_DTYPE_NONE, 8},
+        {"BOOL", REEL_DTYPE_NONE, 8},
+    {"I8", REEL_DTYPE_NONE, 8},
+    {"U16", REEL_DTYPE_NONE, 16},
+    {"I16", REEL_DTYPE_NONE, 16},
+    {"U32", REEL_DTYPE_NONE, 32},
+    {"U64", REEL_DTYPE_NONE, 64},
+    {"C64", REEL_DTYPE_NONE, 64},
+    {"F8_E8M0", REEL_DTYPE_NONE, 8},
+    {"F4", REEL_DTYPE_NONE, 4},
+    {"F6_E2M3", REEL_DTYPE_NONE, 6},
+    {"F6_E3M2", REEL_DTYPE_NONE, 6},
+    {"F8_E4M3FNUZ", REEL_DTYPE_NONE, 8},
     {"F8_E5M2FNUZ", REEL_DTYPE_NONE, 8},
 };
 
 static reel_status lies(const char *file, const char *tensor, const char *what, reel_error *err)
 {
-    return REEL_FAIL(err, REEL_E_MODEL, "a safetensors file is damaged\ngiven: %s, tensor \"%.200s\": %s\nremedy: fetch the file again", file, tensor, what);
+    return REEL_FAIL(err, REEL_E_MODEL, "a safetensors file is damaged\ngiven: %s, tensor \"%.200s\": %s\nremedy: fetch the file again",
+                     file, tensor, what);
 }
 
 static const dtype_entry *find_dtype(const char *name)
@@ -54,12 +64,18 @@ static reel_status read_shape(const char *file, const char *name, const json_t *
     if (!json_is_string(dtype) || !json_is_array(shape)) return lies(file, name, "no dtype or no shape", err);
     const dtype_entry *d = find_dtype(json_string_value(dtype));
     if (!d) {
-        return REEL_FAIL(err, REEL_E_MODEL, "a tensor has an unknown dtype\ngiven: %s, tensor \"%.200s\" is %.40s\nallowed: F64, F32, F16, BF16, F8_E4M3, F8_E5M2, I64, I32, U8 "
-                                            "and other types of the format\nremedy: convert the file, or fetch it again", file, name, json_string_value(dtype));
+        return REEL_FAIL(err, REEL_E_MODEL,
+                         "a tensor has an unknown dtype\ngiven: %s, tensor \"%.200s\" is %.40s\nallowed: F64, F32, F16, BF16, F8_E4M3, "
+                         "F8_E5M2, I64, I32, U8 "
+                         "and other types of the format\nremedy: convert the file, or fetch it again",
+                         file, name, json_string_value(dtype));
     }
     if (json_array_size(shape) > REEL_DIM_MAX) {
-        return REEL_FAIL(err, REEL_E_UNSUPPORTED, "a tensor has too many dimensions\ngiven: %s, tensor \"%.200s\" has %zu\nallowed: at most %d\nremedy: check that this is a file of "
-                                                  "a Wan model", file, name, json_array_size(shape), (int)REEL_DIM_MAX);
+        return REEL_FAIL(err, REEL_E_UNSUPPORTED,
+                         "a tensor has too many dimensions\ngiven: %s, tensor \"%.200s\" has %zu\nallowed: at most %d\nremedy: check that "
+                         "this is a file of "
+                         "a Wan model",
+                         file, name, json_array_size(shape), (int)REEL_DIM_MAX);
     }
     t->dtype = d->dtype;
     t->dtype_name = d->name;
@@ -69,7 +85,8 @@ static reel_status read_shape(const char *file, const char *name, const json_t *
         const json_t *e = json_array_get(shape, (size_t)i);
         if (!json_is_integer(e) || json_integer_value(e) < 0) return lies(file, name, "a shape that is not made of whole numbers", err);
         t->extent[i] = json_integer_value(e);
-        if (t->extent[i] > 0 && total > (size_t)INT64_MAX / 64 / (size_t)t->extent[i]) return lies(file, name, "a shape that no memory holds", err);
+        if (t->extent[i] > 0 && total > (size_t)INT64_MAX / 64 / (size_t)t->extent[i])
+            return lies(file, name, "a shape that no memory holds", err);
         total *= (size_t)t->extent[i];
     }
     if (total * d->bits % 8 != 0) return lies(file, name, "a shape that ends within a byte", err);
@@ -77,7 +94,8 @@ static reel_status read_shape(const char *file, const char *name, const json_t *
     return REEL_OK;
 }
 
-static reel_status read_entry(const char *file, const char *name, const json_t *entry, const uint8_t *data, size_t data_bytes, reel_stored *t, reel_error *err)
+static reel_status read_entry(const char *file, const char *name, const json_t *entry, const uint8_t *data, size_t data_bytes,
+                              reel_stored *t, reel_error *err)
 {
     size_t bytes = 0;
     if (!json_is_object(entry)) return lies(file, name, "its entry is not an object", err);
@@ -88,7 +106,8 @@ static reel_status read_entry(const char *file, const char *name, const json_t *
         return lies(file, name, "no data_offsets of two whole numbers", err);
     }
     const int64_t begin = json_integer_value(first), end = json_integer_value(last);
-    if (begin < 0 || end < begin || (uint64_t)end > data_bytes) return lies(file, name, "data_offsets that lie outside the file (is it cut short?)", err);
+    if (begin < 0 || end < begin || (uint64_t)end > data_bytes)
+        return lies(file, name, "data_offsets that lie outside the file (is it cut short?)", err);
     if ((size_t)(end - begin) != bytes) return lies(file, name, "data_offsets that do not agree with shape and dtype", err);
     t->data = data + begin;
     t->bytes = bytes;
@@ -113,8 +132,9 @@ static reel_status check_cover(const char *file, reel_stored *list, int32_t n, c
         at = list[i].data + list[i].bytes;
     }
     if (at != data + bytes) {
-        return REEL_FAIL(err, REEL_E_MODEL, "a safetensors file is damaged\ngiven: %s has %zu bytes behind its last tensor\nremedy: fetch the file again", file,
-                         (size_t)(data + bytes - at));
+        return REEL_FAIL(err, REEL_E_MODEL,
+                         "a safetensors file is damaged\ngiven: %s has %zu bytes behind its last tensor\nremedy: fetch the file again",
+                         file, (size_t)(data + bytes - at));
     }
     return REEL_OK;
 }
@@ -125,20 +145,23 @@ static reel_status read_metadata(reel_store *store, const char *file, const json
     json_t *value;
     if (json_is_null(metadata)) return REEL_OK;
     if (!json_is_object(metadata)) return lies(file, "__metadata__", "it is not an object", err);
-    json_object_foreach((json_t *)(uintptr_t)metadata, key, value) {
+    json_object_foreach((json_t *)(uintptr_t)metadata, key, value)
+    {
         if (!json_is_string(value)) return lies(file, "__metadata__", "a value that is not a string", err);
     }
     if (!store->metadata) store->metadata = json_incref((json_t *)(uintptr_t)metadata);
     return REEL_OK;
 }
 
-static reel_status read_header(reel_store *store, const reel_store_file *file, json_t *header, const uint8_t *data, size_t bytes, reel_error *err)
+static reel_status read_header(reel_store *store, const reel_store_file *file, json_t *header, const uint8_t *data, size_t bytes,
+                               reel_error *err)
 {
     const int32_t before = store->n;
     const char *name;
     json_t *entry;
     REEL_TRY(reel_store_reserve(store, json_object_size(header), err));
-    json_object_foreach(header, name, entry) {
+    json_object_foreach(header, name, entry)
+    {
         if (strcmp(name, "__metadata__") == 0) {
             REEL_TRY(read_metadata(store, file->path, entry, err));
             continue;
@@ -156,8 +179,10 @@ static reel_status read_header(reel_store *store, const reel_store_file *file, j
 static const char *guess(const uint8_t *bytes, size_t n)
 {
     static const char lfs[] = "version https://git-lfs";
-    if (n >= sizeof lfs - 1 && memcmp(bytes, lfs, sizeof lfs - 1) == 0) return " (it is a pointer of git-lfs: run `git lfs pull` in the model's folder)";
-    if (n >= 4 && (memcmp(bytes, "PK\3\4", 4) == 0 || (bytes[0] == 0x80 && bytes[1] >= 2 && bytes[1] <= 5))) return " (it is a pickle; reading one can run code)";
+    if (n >= sizeof lfs - 1 && memcmp(bytes, lfs, sizeof lfs - 1) == 0)
+        return " (it is a pointer of git-lfs: run `git lfs pull` in the model's folder)";
+    if (n >= 4 && (memcmp(bytes, "PK\3\4", 4) == 0 || (bytes[0] == 0x80 && bytes[1] >= 2 && bytes[1] <= 5)))
+        return " (it is a pickle; reading one can run code)";
     if (n >= 4 && memcmp(bytes, "GGUF", 4) == 0) return " (it is a GGUF file, which this version does not read)";
     return n >= 1 && bytes[0] == '<' ? " (it seems to be a web page)" : "";
 }
@@ -167,12 +192,17 @@ reel_status reel_store_add(reel_store *store, const reel_store_file *file, reel_
     const uint8_t *bytes = file->mapping.data;
     const size_t n = file->mapping.bytes;
     uint64_t header_bytes = 0;
-    if (n < 8) return REEL_FAIL(err, REEL_E_MODEL, "not a safetensors file\ngiven: %s has %zu bytes\nallowed: at least 8\nremedy: fetch the file again", file->path, n);
+    if (n < 8)
+        return REEL_FAIL(err, REEL_E_MODEL,
+                         "not a safetensors file\ngiven: %s has %zu bytes\nallowed: at least 8\nremedy: fetch the file again", file->path,
+                         n);
     for (int32_t i = 7; i >= 0; i--) header_bytes = header_bytes << 8 | bytes[i];
     if (header_bytes > HEADER_MAX || header_bytes > n - 8) {
-        return REEL_FAIL(err, REEL_E_MODEL, "not a safetensors file, or one that is cut short\ngiven: %s says its header has %llu bytes; the file has %zu%s\nallowed: a header that "
-                                            "lies within the file, at most %d bytes\nremedy: fetch the file again", file->path, (unsigned long long)header_bytes, n, guess(bytes, n),
-                         HEADER_MAX);
+        return REEL_FAIL(err, REEL_E_MODEL,
+                         "not a safetensors file, or one that is cut short\ngiven: %s says its header has %llu bytes; the file has "
+                         "%zu%s\nallowed: a header that "
+                         "lies within the file, at most %d bytes\nremedy: fetch the file again",
+                         file->path, (unsigned long long)header_bytes, n, guess(bytes, n), HEADER_MAX);
     }
     reel_json json;
     REEL_TRY(reel_json_parse((const char *)bytes + 8, (size_t)header_bytes, file->path, REEL_E_MODEL, &json, err));

@@ -23,8 +23,11 @@ static json_t *entry_json(const reel_tensor *t, size_t begin)
 
 static reel_status refuse(const char *path, const char *name, const char *what, reel_error *err)
 {
-    return REEL_FAIL(err, REEL_E_ARGUMENT, "a safetensors file cannot be written\ngiven: %s, \"%.200s\": %s\nallowed: distinct names in UTF-8, dense tensors\nremedy: report this as a "
-                                           "fault of the caller", path, name, what);
+    return REEL_FAIL(err, REEL_E_ARGUMENT,
+                     "a safetensors file cannot be written\ngiven: %s, \"%.200s\": %s\nallowed: distinct names in UTF-8, dense "
+                     "tensors\nremedy: report this as a "
+                     "fault of the caller",
+                     path, name, what);
 }
 
 static reel_status add_metadata(json_t *root, const char *path, const char *const *metadata, reel_error *err)
@@ -33,8 +36,10 @@ static reel_status add_metadata(json_t *root, const char *path, const char *cons
     reel_status status = REEL_OK;
     for (int32_t i = 0; m && status == REEL_OK && metadata[i]; i += 2) {
         assert(metadata[i + 1]);
-        if (json_object_get(m, metadata[i])) status = refuse(path, metadata[i], "a key of the metadata that is there twice", err);
-        else if (json_object_set_new(m, metadata[i], json_string(metadata[i + 1])) != 0) status = refuse(path, metadata[i], "metadata that is not UTF-8", err);
+        if (json_object_get(m, metadata[i]))
+            status = refuse(path, metadata[i], "a key of the metadata that is there twice", err);
+        else if (json_object_set_new(m, metadata[i], json_string(metadata[i + 1])) != 0)
+            status = refuse(path, metadata[i], "metadata that is not UTF-8", err);
     }
     if (json_object_set_new(root, "__metadata__", m) != 0 && status == REEL_OK) status = refuse(path, "__metadata__", "no memory", err);
     return status;
@@ -43,8 +48,10 @@ static reel_status add_metadata(json_t *root, const char *path, const char *cons
 static reel_status add_entry(json_t *root, const char *path, const reel_stored_out *t, size_t *at, reel_error *err)
 {
     const size_t bytes = reel_tensor_bytes(&t->tensor);
-    if (json_object_get(root, t->name) || strcmp(t->name, "__metadata__") == 0) return refuse(path, t->name, "a name that is there twice, or reserved", err);
-    if (!reel_tensor_is_dense(&t->tensor) || t->tensor.dtype == REEL_DTYPE_NONE || (bytes > 0 && !t->tensor.data)) return refuse(path, t->name, "not a dense tensor", err);
+    if (json_object_get(root, t->name) || strcmp(t->name, "__metadata__") == 0)
+        return refuse(path, t->name, "a name that is there twice, or reserved", err);
+    if (!reel_tensor_is_dense(&t->tensor) || t->tensor.dtype == REEL_DTYPE_NONE || (bytes > 0 && !t->tensor.data))
+        return refuse(path, t->name, "not a dense tensor", err);
     if (json_object_set_new(root, t->name, entry_json(&t->tensor, *at)) != 0) return refuse(path, t->name, "a name that is not UTF-8", err);
     *at += bytes;
     return REEL_OK;
@@ -56,7 +63,8 @@ static bool is_in_pass(const reel_stored_out *t, int32_t pass)
     return reel_dtype_bytes(t->tensor.dtype) == (size_t)(8 >> pass) || (pass == PASSES - 1 && t->tensor.dtype == REEL_DTYPE_NONE);
 }
 
-static reel_status header_text(const char *path, const reel_stored_out *tensors, int32_t n, const char *const *metadata, char **out, reel_error *err)
+static reel_status header_text(const char *path, const reel_stored_out *tensors, int32_t n, const char *const *metadata, char **out,
+                               reel_error *err)
 {
     json_t *root = json_object();
     reel_status status = REEL_OK;
@@ -70,7 +78,8 @@ static reel_status header_text(const char *path, const reel_stored_out *tensors,
     }
     *out = status == REEL_OK ? json_dumps(root, JSON_COMPACT) : NULL;
     json_decref(root);
-    if (status == REEL_OK && !*out) status = REEL_FAIL(err, REEL_E_MEMORY, "out of memory for a file's header\ngiven: %s\nremedy: close other programs", path);
+    if (status == REEL_OK && !*out)
+        status = REEL_FAIL(err, REEL_E_MEMORY, "out of memory for a file's header\ngiven: %s\nremedy: close other programs", path);
     return status;
 }
 
@@ -90,7 +99,8 @@ static bool write_all(FILE *f, const char *header, size_t header_bytes, const re
     return good;
 }
 
-reel_status reel_safetensors_write(const char *path, const reel_stored_out *tensors, int32_t n, const char *const *metadata, bool no_clobber, reel_error *err)
+reel_status reel_safetensors_write(const char *path, const reel_stored_out *tensors, int32_t n, const char *const *metadata,
+                                   bool no_clobber, reel_error *err)
 {
     reel_output out = {0};
     char *header = NULL;
@@ -107,7 +117,8 @@ reel_status reel_safetensors_write(const char *path, const reel_stored_out *tens
         if (good) {
             status = reel_output_commit(&out, err);
         } else {
-            status = REEL_FAIL(err, REEL_E_IO, "a file cannot be written\ngiven: %s (%s)\nremedy: check free space and permissions", path, strerror(reason));
+            status = REEL_FAIL(err, REEL_E_IO, "a file cannot be written\ngiven: %s (%s)\nremedy: check free space and permissions", path,
+                               strerror(reason));
             reel_output_abandon(&out);
         }
     }

@@ -22,7 +22,9 @@ reel_status reel_store_reserve(reel_store *store, size_t n, reel_error *err)
 {
     enum { TENSORS_MAX = 1 << 22 };
     if (n > (size_t)(TENSORS_MAX - store->n)) {
-        return REEL_FAIL(err, REEL_E_MODEL, "too many tensors\ngiven: more than %d\nallowed: %d\nremedy: check that these are the model's files", TENSORS_MAX, TENSORS_MAX);
+        return REEL_FAIL(err, REEL_E_MODEL,
+                         "too many tensors\ngiven: more than %d\nallowed: %d\nremedy: check that these are the model's files", TENSORS_MAX,
+                         TENSORS_MAX);
     }
     if (store->n + (int32_t)n <= store->capacity) return REEL_OK;
     const size_t want = (size_t)store->n + n;
@@ -44,8 +46,9 @@ static reel_status finish(reel_store *store, reel_error *err)
     for (int32_t i = 0; i < store->n; i++) {
         store->bytes += store->tensor[i].bytes;
         if (i > 0 && strcmp(store->tensor[i - 1].name, store->tensor[i].name) == 0) {
-            return REEL_FAIL(err, REEL_E_MODEL, "a tensor is there twice\ngiven: \"%.200s\" in %s and %s\nallowed: once\nremedy: fetch the files again", store->tensor[i].name,
-                             store->tensor[i - 1].file, store->tensor[i].file);
+            return REEL_FAIL(err, REEL_E_MODEL,
+                             "a tensor is there twice\ngiven: \"%.200s\" in %s and %s\nallowed: once\nremedy: fetch the files again",
+                             store->tensor[i].name, store->tensor[i - 1].file, store->tensor[i].file);
         }
     }
     return REEL_OK;
@@ -101,18 +104,23 @@ static reel_status list_shards(const reel_json *index, const json_t *map, const 
     const char *tensor;
     json_t *value;
     *n = 0;
-    json_object_foreach((json_t *)(uintptr_t)map, tensor, value) {
+    json_object_foreach((json_t *)(uintptr_t)map, tensor, value)
+    {
         const char *shard = json_string_value(value);
         if (!shard || shard[0] == '\0' || strchr(shard, '/') || shard[0] == '.') {
-            return REEL_FAIL(err, REEL_E_MODEL, "an index names no file for a tensor\ngiven: \"%.200s\" in %s\nallowed: a file name in the same folder\nremedy: fetch the index "
-                                                "again", tensor, index->path);
+            return REEL_FAIL(err, REEL_E_MODEL,
+                             "an index names no file for a tensor\ngiven: \"%.200s\" in %s\nallowed: a file name in the same "
+                             "folder\nremedy: fetch the index "
+                             "again",
+                             tensor, index->path);
         }
         int32_t i = 0;
         while (i < *n && strcmp(shards[i], shard) != 0) i++;
         if (i < *n) continue;
         if (*n == SHARDS_MAX) {
-            return REEL_FAIL(err, REEL_E_MODEL, "an index names too many files\ngiven: more than %d in %s\nallowed: %d\nremedy: fetch the index again", SHARDS_MAX, index->path,
-                             SHARDS_MAX);
+            return REEL_FAIL(err, REEL_E_MODEL,
+                             "an index names too many files\ngiven: more than %d in %s\nallowed: %d\nremedy: fetch the index again",
+                             SHARDS_MAX, index->path, SHARDS_MAX);
         }
         shards[(*n)++] = shard;
     }
@@ -130,22 +138,31 @@ static reel_status check_index(const reel_store *store, const reel_json *index, 
 {
     const char *tensor;
     json_t *value;
-    json_object_foreach((json_t *)(uintptr_t)map, tensor, value) {
+    json_object_foreach((json_t *)(uintptr_t)map, tensor, value)
+    {
         const reel_stored *t = reel_store_find(store, tensor);
         if (!t || strcmp(base_name(t->file), json_string_value(value)) != 0) {
-            return REEL_FAIL(err, REEL_E_MODEL, "index and shards do not belong together\ngiven: %s says that %s holds \"%.200s\"; it does not\nremedy: fetch index and shards again",
+            return REEL_FAIL(err, REEL_E_MODEL,
+                             "index and shards do not belong together\ngiven: %s says that %s holds \"%.200s\"; it does not\nremedy: fetch "
+                             "index and shards again",
                              index->path, json_string_value(value), tensor);
         }
     }
     for (int32_t i = 0; i < store->n; i++) {
         if (json_object_get(map, store->tensor[i].name)) continue;
-        return REEL_FAIL(err, REEL_E_MODEL, "index and shards do not belong together\ngiven: %s holds \"%.200s\", which %s does not name\nremedy: fetch index and shards again",
+        return REEL_FAIL(err, REEL_E_MODEL,
+                         "index and shards do not belong together\ngiven: %s holds \"%.200s\", which %s does not name\nremedy: fetch index "
+                         "and shards again",
                          store->tensor[i].file, store->tensor[i].name, index->path);
     }
-    const json_t *total = json_object_get(json_object_get(index->root, "metadata"), "total_size"); /* some writers store it as a real number */
+    const json_t *total =
+        json_object_get(json_object_get(index->root, "metadata"), "total_size"); /* some writers store it as a real number */
     if (json_is_number(total) && json_number_value(total) != (double)store->bytes) {
-        return REEL_FAIL(err, REEL_E_MODEL, "index and shards do not belong together\ngiven: %s says total_size %.0f; the shards hold %zu bytes of tensors\nallowed: equal numbers\n"
-                                            "remedy: fetch index and shards again", index->path, json_number_value(total), store->bytes);
+        return REEL_FAIL(err, REEL_E_MODEL,
+                         "index and shards do not belong together\ngiven: %s says total_size %.0f; the shards hold %zu bytes of "
+                         "tensors\nallowed: equal numbers\n"
+                         "remedy: fetch index and shards again",
+                         index->path, json_number_value(total), store->bytes);
     }
     return REEL_OK;
 }
@@ -158,8 +175,10 @@ static reel_status open_shards(const char *dir, const reel_json *index, reel_sto
     int32_t n = 0;
     reel_status status = REEL_OK;
     if (!json_is_object(map) || json_object_size(map) == 0) {
-        return REEL_FAIL(err, REEL_E_MODEL, "an index has no weight_map\ngiven: %s\nallowed: an object that maps tensor names to file names\nremedy: fetch the index again",
-                         index->path);
+        return REEL_FAIL(
+            err, REEL_E_MODEL,
+            "an index has no weight_map\ngiven: %s\nallowed: an object that maps tensor names to file names\nremedy: fetch the index again",
+            index->path);
     }
     shards = calloc(SHARDS_MAX, sizeof *shards);
     if (!shards) return REEL_FAIL(err, REEL_E_MEMORY, "out of memory for a list of files\nremedy: close other programs");
@@ -169,7 +188,9 @@ static reel_status open_shards(const char *dir, const reel_json *index, reel_sto
         char path[REEL_PATH_MAX];
         REEL_TRY_GOTO(reel_path_join(path, sizeof path, dir, shards[i], err), cleanup);
         if (!reel_path_is_file(path)) {
-            status = REEL_FAIL(err, REEL_E_MODEL, "a shard is missing\ngiven: %s names %s, which is not there\nallowed: all shards in one folder\nremedy: fetch the missing file",
+            status = REEL_FAIL(err, REEL_E_MODEL,
+                               "a shard is missing\ngiven: %s names %s, which is not there\nallowed: all shards in one folder\nremedy: "
+                               "fetch the missing file",
                                index->path, shards[i]);
             goto cleanup;
         }
@@ -207,12 +228,18 @@ static reel_status nothing_there(const char *dir, const char *stem, reel_error *
     char pickle[256];
     find_pickle(dir, pickle, sizeof pickle);
     if (pickle[0]) {
-        return REEL_FAIL(err, REEL_E_MODEL, "the weights are a pickle, which reel does not read\ngiven: %s/%s\nallowed: safetensors: %s.safetensors, or shards with an index\nremedy: "
-                                            "fetch the safetensors version, or save it anew with save_pretrained(…, safe_serialization=True); reading a pickle can run code", dir,
-                         pickle, stem);
+        return REEL_FAIL(err, REEL_E_MODEL,
+                         "the weights are a pickle, which reel does not read\ngiven: %s/%s\nallowed: safetensors: %s.safetensors, or "
+                         "shards with an index\nremedy: "
+                         "fetch the safetensors version, or save it anew with save_pretrained(…, safe_serialization=True); reading a "
+                         "pickle can run code",
+                         dir, pickle, stem);
     }
-    return REEL_FAIL(err, REEL_E_MODEL, "the weights are missing\ngiven: %s has neither %s.safetensors nor %s.safetensors.index.json\nallowed: one of them\nremedy: fetch the model's "
-                                        "files into this folder", dir, stem, stem);
+    return REEL_FAIL(err, REEL_E_MODEL,
+                     "the weights are missing\ngiven: %s has neither %s.safetensors nor %s.safetensors.index.json\nallowed: one of "
+                     "them\nremedy: fetch the model's "
+                     "files into this folder",
+                     dir, stem, stem);
 }
 
 reel_status reel_store_open(const char *dir, const char *stem, reel_store **out, reel_error *err)

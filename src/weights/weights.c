@@ -36,9 +36,9 @@ struct reel_weights {
 /* What one request needs of the region's buffer. */
 typedef struct need {
     const reel_stored *stored; /* NULL: optional and absent */
-    reel_dtype dtype;          /* in the buffer */
-    size_t bytes;              /* 0: used where it lies */
-    size_t at;                 /* offset in the buffer */
+    reel_dtype dtype; /* in the buffer */
+    size_t bytes; /* 0: used where it lies */
+    size_t at; /* offset in the buffer */
 } need;
 
 static int64_t count_of(const reel_stored *t)
@@ -71,18 +71,32 @@ static reel_status find_tensor(const reel_weights *w, const reel_weight_request 
     *out = t;
     if (!t && request->is_optional) return REEL_OK;
     if (!t) {
-        return REEL_FAIL(err, REEL_E_MODEL, "a tensor is missing\ngiven: no \"%s\" in the files of this component\nremedy: fetch the model's files again; `reel inspect` lists what is "
-                                            "missing", request->name);
+        return REEL_FAIL(err, REEL_E_MODEL,
+                         "a tensor is missing\ngiven: no \"%s\" in the files of this component\nremedy: fetch the model's files again; "
+                         "`reel inspect` lists what is "
+                         "missing",
+                         request->name);
     }
     switch (t->dtype) {
-    case REEL_DTYPE_F32: case REEL_DTYPE_F64: case REEL_DTYPE_BF16: case REEL_DTYPE_F16: case REEL_DTYPE_F8_E4M3: case REEL_DTYPE_F8_E5M2: break;
+    case REEL_DTYPE_F32:
+    case REEL_DTYPE_F64:
+    case REEL_DTYPE_BF16:
+    case REEL_DTYPE_F16:
+    case REEL_DTYPE_F8_E4M3:
+    case REEL_DTYPE_F8_E5M2: break;
     default:
-        return REEL_FAIL(err, REEL_E_MODEL, "a weight has a dtype that cannot be computed with\ngiven: \"%s\" in %s is %s\nallowed: F64, F32, F16, BF16, F8_E4M3, F8_E5M2\nremedy: convert the "
-                                            "model", t->name, t->file, t->dtype_name);
+        return REEL_FAIL(err, REEL_E_MODEL,
+                         "a weight has a dtype that cannot be computed with\ngiven: \"%s\" in %s is %s\nallowed: F64, F32, F16, BF16, "
+                         "F8_E4M3, F8_E5M2\nremedy: convert the "
+                         "model",
+                         t->name, t->file, t->dtype_name);
     }
-    if (count_of(t) == 0 || (request->kind != REEL_WEIGHT_VECTOR && t->n_dim < 2) || (request->kind == REEL_WEIGHT_CONV && t->n_dim != 4 && t->n_dim != 5)) {
-        return REEL_FAIL(err, REEL_E_MODEL, "a weight has a shape that does not fit its use\ngiven: \"%s\" in %s has %d dimensions\nremedy: fetch the model's files again", t->name,
-                         t->file, (int)t->n_dim);
+    if (count_of(t) == 0 || (request->kind != REEL_WEIGHT_VECTOR && t->n_dim < 2) ||
+        (request->kind == REEL_WEIGHT_CONV && t->n_dim != 4 && t->n_dim != 5)) {
+        return REEL_FAIL(
+            err, REEL_E_MODEL,
+            "a weight has a shape that does not fit its use\ngiven: \"%s\" in %s has %d dimensions\nremedy: fetch the model's files again",
+            t->name, t->file, (int)t->n_dim);
     }
     return REEL_OK;
 }
@@ -154,7 +168,8 @@ static reel_weight describe(const need *n, const void *data, reel_weight_kind ki
 {
     const reel_stored *t = n->stored;
     const size_t element = reel_dtype_bytes(n->dtype);
-    reel_weight d = {.size = sizeof d, .dtype = n->dtype, .block_elements = 1, .block_bytes = (int32_t)element, .n_row = t->extent[0], .data = data};
+    reel_weight d = {
+        .size = sizeof d, .dtype = n->dtype, .block_elements = 1, .block_bytes = (int32_t)element, .n_row = t->extent[0], .data = data};
     d.n_col = count_of(t) / t->extent[0];
     d.row_end = d.n_row;
     d.row_stride_bytes = d.n_col * (int64_t)element;
@@ -224,8 +239,8 @@ static reel_status load(reel_weights *w, const reel_weight_request *requests, ne
     return w->vt->stream_sync(w->stream, err);
 }
 
-reel_status reel_weights_new(const reel_store *store, const reel_device_vt *vt, reel_device *device, reel_stream *stream, const reel_weights_options *options,
-                             reel_weights **out, reel_error *err)
+reel_status reel_weights_new(const reel_store *store, const reel_device_vt *vt, reel_device *device, reel_stream *stream,
+                             const reel_weights_options *options, reel_weights **out, reel_error *err)
 {
     reel_weights *w = calloc(1, sizeof *w);
     if (!w) return REEL_FAIL(err, REEL_E_MEMORY, "out of memory for weights\nremedy: close other programs");
@@ -280,7 +295,8 @@ reel_status reel_weights_add_region(reel_weights *weights, const reel_weight_req
 
 reel_status reel_weights_acquire(reel_weights *weights, int32_t index, reel_region *out, reel_error *err)
 {
-    if (index < 0 || index >= weights->n_region) return REEL_FAIL(err, REEL_E_INTERNAL, "a weight region that is not there\nremedy: report this as a fault of reel");
+    if (index < 0 || index >= weights->n_region)
+        return REEL_FAIL(err, REEL_E_INTERNAL, "a weight region that is not there\nremedy: report this as a fault of reel");
     region *r = &weights->region[index];
     r->n_lease++;
     *out = (reel_region){.n = r->n, .weight = r->weight, .vector = r->vector};

@@ -19,7 +19,7 @@
 /* One tensor as it lies in a mapped file. Names are UTF-8. */
 typedef struct reel_stored {
     const char *name;
-    reel_dtype dtype;       /* NONE: a type of the format that reel does not compute with */
+    reel_dtype dtype; /* NONE: a type of the format that reel does not compute with */
     const char *dtype_name; /* as in the file */
     int32_t n_dim;
     int64_t extent[REEL_DIM_MAX];
@@ -50,15 +50,15 @@ typedef struct reel_stored_out {
     const char *name;
     reel_tensor tensor;
 } reel_stored_out;
-reel_status reel_safetensors_write(const char *path, const reel_stored_out *tensors, int32_t n, const char *const *metadata /* key, value, …, NULL */,
-                                   bool no_clobber, reel_error *err);
+reel_status reel_safetensors_write(const char *path, const reel_stored_out *tensors, int32_t n,
+                                   const char *const *metadata /* key, value, …, NULL */, bool no_clobber, reel_error *err);
 
 /* ------------------------------------------------------------------------------------------------------------------------ */
 
 typedef enum reel_weight_kind {
     REEL_WEIGHT_MATRIX = 0, /* [n_row, …], a linear: n_col is the product of all other extents */
-    REEL_WEIGHT_CONV = 1,   /* [O, I, (kt,) kh, kw]; always packed by the device */
-    REEL_WEIGHT_ROWS = 2,   /* [n_row, n_col], read by gather_rows: stays mapped on host-memory devices */
+    REEL_WEIGHT_CONV = 1, /* [O, I, (kt,) kh, kw]; always packed by the device */
+    REEL_WEIGHT_ROWS = 2, /* [n_row, n_col], read by gather_rows: stays mapped on host-memory devices */
     REEL_WEIGHT_VECTOR = 3, /* any shape, read as dense f32 */
     REEL_WEIGHT_MATRIX_F32 = 4 /* a matrix that meets f32 inputs whatever options.compute is (time embedding) */
 } reel_weight_kind;
@@ -80,7 +80,7 @@ typedef struct reel_weights reel_weights;
 
 typedef struct reel_weights_options {
     reel_dtype compute; /* dtype of the inputs that will meet these weights: F32 or BF16 */
-    bool is_packed;     /* linears too go into the device's own layout */
+    bool is_packed; /* linears too go into the device's own layout */
 } reel_weights_options;
 
 /* The store must outlive the weights. vt/device/stream as in reel_ops. */
@@ -88,7 +88,8 @@ reel_status reel_weights_new(const reel_store *store, const reel_device_vt *vt, 
                              const reel_weights_options *options, reel_weights **out, reel_error *err);
 void reel_weights_free(reel_weights **weights);
 /* Declares a region and (resident policy) loads it. Shapes come from the store. */
-reel_status reel_weights_add_region(reel_weights *weights, const reel_weight_request *requests, int32_t n, int32_t *region, reel_error *err);
+reel_status reel_weights_add_region(reel_weights *weights, const reel_weight_request *requests, int32_t n, int32_t *region,
+                                    reel_error *err);
 reel_status reel_weights_acquire(reel_weights *weights, int32_t region, reel_region *out, reel_error *err);
 void reel_weights_release(reel_weights *weights, int32_t region);
 /* Device bytes taken beyond the mapped files: conversions and packed copies. */

@@ -30,8 +30,8 @@ static reel_json part(const reel_json *all, const char *key)
 
 static void read_all(const reel_json *all, reel_model *m)
 {
-    const reel_json index = part(all, "index"), text = part(all, "text"), dit = part(all, "dit"), dit_2 = part(all, "dit_2"), vae = part(all, "vae"),
-                    scheduler = part(all, "scheduler");
+    const reel_json index = part(all, "index"), text = part(all, "text"), dit = part(all, "dit"), dit_2 = part(all, "dit_2"),
+                    vae = part(all, "vae"), scheduler = part(all, "scheduler");
     reel_error err = {0};
     int32_t n_good = 0, n = 0;
     if (json_is_object(index.root)) n_good += reel_config_index(&index, m, &err) == REEL_OK;
@@ -39,7 +39,9 @@ static void read_all(const reel_json *all, reel_model *m)
     if (json_is_object(dit.root)) n_good += reel_config_dit(&dit, &m->dit[0], &err) == REEL_OK;
     if (json_is_object(vae.root)) n_good += reel_config_vae(&vae, &m->vae, &err) == REEL_OK;
     if (json_is_object(scheduler.root)) n_good += reel_config_scheduler(&scheduler, &m->scheduler, &err) == REEL_OK;
-    if (m->has_component[REEL_COMPONENT_TRANSFORMER_2] && (!json_is_object(dit_2.root) || reel_config_dit(&dit_2, &m->dit[1], &err) != REEL_OK)) return;
+    if (m->has_component[REEL_COMPONENT_TRANSFORMER_2] &&
+        (!json_is_object(dit_2.root) || reel_config_dit(&dit_2, &m->dit[1], &err) != REEL_OK))
+        return;
     if (n_good < 5 || reel_model_match(m, &err) != REEL_OK) return;
     if (m->family[0] == '\0' || m->vae.spatial_factor < 1 || m->vae.temporal_factor < 1 || m->vae.z_dim != m->dit[0].out_channels) abort();
     if (reel_model_size_multiple(m) < 1 || reel_model_latent_frames(m, 81) < 1) abort();

@@ -29,17 +29,17 @@ DIT = {
     "dit_2x128": (2, 128, 2, 300, 16, 16, 48, 256, False, "BF16", (2, 6, 10), [7], 512, 500),
     "dit_3x40": (3, 40, 3, 77, 5, 3, 20, 64, True, "F16", (3, 10, 6), [1, 20], 512, 37),
     "dit_4x64": (4, 64, 2, 201, 16, 8, 36, 128, False, "F16", (3, 14, 6), [512], 512, 958.5),
-    "dit_5x128": (5, 128, 1, 513, 3, 6, 40, 256, True, "F32", (1, 22, 18), [3, 64], 64, 731.25),
-    "dit_5x64": (5, 64, 3, 160, 7, 4, 28, 96, True, "BF16", (2, 18, 26), [12], 226, 1),
+    "dit_5x128": (5, 128, 1, 513, 3, 4, 40, 256, True, "F32", (1, 22, 18), [3, 64], 64, 731.25),
+    "dit_5x64": (5, 64, 3, 160, 7, 2, 28, 96, True, "BF16", (2, 18, 26), [12], 226, 1),
     "dit_1x128": (1, 128, 3, 64, 4, 5, 16, 256, False, "F32", (3, 6, 2), [2, 19], 33, 999),
     "dit_4x128": (4, 128, 1, 260, 4, 4, 32, 256, True, "F16", (3, 4, 34), [16], 512, 250),
 }
 # name: width, head width, heads, ffn, layers, vocabulary, buckets, farthest, stored dtype, text lengths, padded to
 UMT5 = {
-    "umt5_lengths": (32, 64, 1, 80, 1, 53, 32, 128, "F32", list(range(1, 21)), 512),
-    "umt5_full": (20, 64, 5, 52, 2, 300, 32, 128, "F16", [512], 512),
+    "umt5_lengths": (18, 64, 1, 80, 1, 53, 32, 128, "F32", list(range(1, 21)), 512),
+    "umt5_full": (10, 64, 5, 52, 2, 300, 32, 128, "F16", [512], 512),
     "umt5_3x128": (40, 128, 3, 70, 3, 97, 32, 128, "BF16", [2, 97], 226),
-    "umt5_2x40": (56, 40, 2, 33, 2, 77, 16, 40, "F32", [33, 64], 64),
+    "umt5_2x40": (24, 40, 2, 33, 2, 77, 16, 40, "F32", [33, 64], 64),
     "umt5_4x64": (48, 64, 4, 120, 3, 61, 32, 128, "F16", [5, 41], 512),
 }
 
@@ -139,6 +139,13 @@ def words(keys, numbers):
     return " ".join(f"{k} {v}" for k, v in zip(keys.split(), flat)) + " "
 
 
+def write(path, out, metadata):
+    """A safetensors file; save_file would put the metadata in another order every time."""
+    header = json.dumps({"__metadata__": metadata, "out": {"dtype": "F32", "shape": list(out.shape), "data_offsets": [0, 4 * out.numel()]}}).encode()
+    header += b" " * (-len(header) % 8)
+    Path(path).write_bytes(len(header).to_bytes(8, "little") + header + out.numpy().tobytes())
+
+
 @torch.no_grad()
 def make(path, case, scratch=None):
     """Both families: a checkpoint on disk, loaded as a user does, in float32 and in bfloat16."""
@@ -169,7 +176,7 @@ def make(path, case, scratch=None):
             gc.collect()
     out = result[torch.float32].contiguous()
     bf16 = error(result[torch.bfloat16], out)
-    save_file({"out": out}, path, metadata={"config": text, "weights": listing, "bf16": repr(bf16)})
+    write(path, out, {"config": text, "weights": listing, "bf16": repr(bf16)})
     print(f"{Path(path).name}: {tuple(out.shape)}, rms {float(out.square().mean().sqrt()):.3f}, bf16 {bf16:.3e}, {Path(path).stat().st_size} bytes", flush=True)
 
 

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "common/hashed.h"
 #include "device/device.h"
 #include "model/model.h"
 
@@ -78,25 +79,6 @@ void vae_device_close(vae_device *device)
 
 /* ---- models -------------------------------------------------------------------------------------------------------------- */
 
-void vae_values(const char *name, float *out, int64_t n)
-{
-    uint32_t crc = 0xFFFFFFFFU;
-    for (const char *c = name; *c; c++) {
-        crc ^= (uint8_t)*c;
-        for (int32_t k = 0; k < 8; k++) crc = crc >> 1 ^ (crc & 1U ? 0xEDB88320U : 0U);
-    }
-    crc = ~crc;
-    for (int64_t i = 0; i < n; i++) {
-        uint32_t x = (uint32_t)i * 0x9E3779B1U + crc;
-        x ^= x >> 16;
-        x *= 0x85EBCA6BU;
-        x ^= x >> 13;
-        x *= 0xC2B2AE35U;
-        x ^= x >> 16;
-        out[i] = (float)(x >> 8) * 0x1p-23F - 1.0F;
-    }
-}
-
 /* One line of the metadata's list: "name:dtype:e0,e1,…;". */
 typedef struct listed {
     char name[128], dtype[8], shape[64];
@@ -129,7 +111,7 @@ static void make_weight(const listed *l, uint8_t *out)
 {
     float *v = malloc((size_t)l->n * sizeof *v);
     assert_non_null(v);
-    vae_values(l->name, v, l->n);
+    hashed_values(l->name, v, l->n);
     float scale = sqrtf(3.0F / (float)(l->n / l->n_row));
     for (int64_t i = 0; i < l->n; i++) {
         if (ends_with(l->name, "gamma"))
@@ -201,9 +183,9 @@ static void read_config(const char *text, reel_vae_config *c, vae_clip *clip)
         c->spatial_factor *= 2;
         c->temporal_factor *= c->temporal_downsample[i] ? 2 : 1;
     }
-    vae_values("latents_mean", v, c->z_dim);
+    hashed_values("latents_mean", v, c->z_dim);
     for (int32_t i = 0; i < c->z_dim; i++) c->latents_mean[i] = (double)v[i];
-    vae_values("latents_std", v, c->z_dim);
+    hashed_values("latents_std", v, c->z_dim);
     for (int32_t i = 0; i < c->z_dim; i++) c->latents_std[i] = (double)(v[i] + 2.0F);
     clip->lat_t = number_after(text, "latent ", 0);
     clip->lat_h = number_after(text, "latent ", 1);
@@ -245,9 +227,9 @@ void vae_bench_fixture(vae_bench *bench, vae_device *device, const reel_store *f
     clip->latents = malloc((size_t)n * sizeof(float));
     clip->pixels = malloc((size_t)m * sizeof(float));
     assert_true(clip->latents && clip->pixels);
-    vae_values("latents", clip->latents, n);
+    hashed_values("latents", clip->latents, n);
     for (int64_t i = 0; i < n; i++) clip->latents[i] *= 2.0F;
-    vae_values("pixels", clip->pixels, m);
+    hashed_values("pixels", clip->pixels, m);
 }
 
 void vae_bench_close(vae_bench *bench)

@@ -46,9 +46,6 @@ void vae_bench_fixture(vae_bench *bench, vae_device *device, const reel_store *f
 void vae_bench_close(vae_bench *bench);
 void vae_clip_free(vae_clip *clip);
 
-/* float values in [−1, 1) from a name, as tests/reference/vae.py makes them. */
-void vae_values(const char *name, float *out, int64_t n);
-
 /* Decodes latents [z, T, h, w] (stride z first) into frames [F, H, W, c], checking that frames come in order. *bytes: what the session took. */
 void vae_decode(vae_bench *bench, const vae_clip *clip, bool is_raw, float *frames, size_t *bytes);
 /* Encodes pixels into mean and logvar [z, T, h, w]. */

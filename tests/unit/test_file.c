@@ -18,7 +18,8 @@ static reel_error err;
 
 static void expect(reel_status status, reel_status wanted, const char *text)
 {
-    if (status != wanted || !strstr(err.text, text) || !strstr(err.text, "remedy: ")) fail_msg("wanted %d \"%s\", got %d: %s", (int)wanted, text, (int)status, err.text);
+    if (status != wanted || !strstr(err.text, text) || !strstr(err.text, "remedy: "))
+        fail_msg("wanted %d \"%s\", got %d: %s", (int)wanted, text, (int)status, err.text);
 }
 
 static void expect_content(const char *path, const char *wanted)
@@ -141,7 +142,8 @@ static void test_reading(void **state)
     expect(reel_map_file(dir, &map, &err), REEL_E_IO, "not a regular file");
     expect(reel_map_file("/dev/null", &map, &err), REEL_E_IO, "not a regular file");
     assert_null(map.data);
-    assert_true(reel_path_is_dir(dir) && !reel_path_is_file(dir) && reel_path_is_file(temp_path(dir, "empty")) && !reel_path_is_dir(temp_path(dir, "none")));
+    assert_true(reel_path_is_dir(dir) && !reel_path_is_file(dir) && reel_path_is_file(temp_path(dir, "empty")) &&
+                !reel_path_is_dir(temp_path(dir, "none")));
     free(large);
     temp_dir_free(dir);
 }
@@ -166,7 +168,7 @@ static void test_buffer(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_output), cmocka_unit_test(test_no_clobber_late), cmocka_unit_test(test_bad_outputs), cmocka_unit_test(test_reading),
-                                       cmocka_unit_test(test_buffer)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_output), cmocka_unit_test(test_no_clobber_late),
+                                       cmocka_unit_test(test_bad_outputs), cmocka_unit_test(test_reading), cmocka_unit_test(test_buffer)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,7 +16,8 @@ static reel_error err;
 
 static void expect(reel_status status, const char *text)
 {
-    if (status != REEL_E_MODEL || !strstr(err.text, text) || !strstr(err.text, "doc")) fail_msg("wanted \"%s\", got %d: %s", text, (int)status, err.text);
+    if (status != REEL_E_MODEL || !strstr(err.text, text) || !strstr(err.text, "doc"))
+        fail_msg("wanted \"%s\", got %d: %s", text, (int)status, err.text);
 }
 
 static reel_json parse(const char *text)
@@ -29,8 +30,21 @@ static reel_json parse(const char *text)
 static void test_documents(void **state)
 {
     (void)state;
-    static const char *const bad[] = {"", " ", "{", "{} x", "{\"a\": 1, \"a\": 1}", "{\"a\": 01}", "{\"a\": NaN}", "{\"a\": 1e999}", "{'a': 1}", "{\"a\": 99999999999999999999}", "\xEF\xBB\xBF{}",
-                                      "{\"\xC3\": 1}", "[1]", "\"text\"", "{\"b\": {\"a\": 1, \"a\": 1}}"};
+    static const char *const bad[] = {"",
+                                      " ",
+                                      "{",
+                                      "{} x",
+                                      "{\"a\": 1, \"a\": 1}",
+                                      "{\"a\": 01}",
+                                      "{\"a\": NaN}",
+                                      "{\"a\": 1e999}",
+                                      "{'a': 1}",
+                                      "{\"a\": 99999999999999999999}",
+                                      "\xEF\xBB\xBF{}",
+                                      "{\"\xC3\": 1}",
+                                      "[1]",
+                                      "\"text\"",
+                                      "{\"b\": {\"a\": 1, \"a\": 1}}"};
     for (size_t i = 0; i < REEL_COUNT(bad); i++) {
         reel_json json = {.path = "mark"};
         expect(reel_json_parse(bad[i], strlen(bad[i]), "doc", REEL_E_MODEL, &json, &err), "remedy: ");
@@ -50,7 +64,8 @@ static void test_documents(void **state)
 static void test_numbers(void **state)
 {
     (void)state;
-    reel_json json = parse("{\"i\": 7, \"low\": -9223372036854775808, \"r\": 2.5, \"big\": 1e300, \"s\": \"7\", \"t\": true, \"n\": null, \"l\": [1, 2.5], \"m\": [1, \"2\"]}");
+    reel_json json = parse("{\"i\": 7, \"low\": -9223372036854775808, \"r\": 2.5, \"big\": 1e300, \"s\": \"7\", \"t\": true, \"n\": null, "
+                           "\"l\": [1, 2.5], \"m\": [1, \"2\"]}");
     int64_t n = 55;
     double d = 55.0, list[2] = {0};
     assert_int_equal(reel_json_int(&json, "i", 7, 7, &n, &err), REEL_OK);
@@ -125,6 +140,7 @@ static void test_files(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_documents), cmocka_unit_test(test_numbers), cmocka_unit_test(test_other_types), cmocka_unit_test(test_files)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_documents), cmocka_unit_test(test_numbers), cmocka_unit_test(test_other_types),
+                                       cmocka_unit_test(test_files)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,21 +20,22 @@
 static reel_error err;
 static reel_model model;
 
-#define GOOD(call)                                                                                                       \
-    do {                                                                                                                 \
-        if ((call) != REEL_OK) fail_msg("%s: %s", #call, err.text);                                                      \
+#define GOOD(call)                                                  \
+    do {                                                            \
+        if ((call) != REEL_OK) fail_msg("%s: %s", #call, err.text); \
     } while (0)
 
 static void expect(reel_status status, reel_status wanted, const char *text)
 {
-    if (status != wanted || !strstr(err.text, text) || !strstr(err.text, "remedy: ")) fail_msg("wanted %d \"%s\", got %d: %s", (int)wanted, text, (int)status, err.text);
+    if (status != wanted || !strstr(err.text, text) || !strstr(err.text, "remedy: "))
+        fail_msg("wanted %d \"%s\", got %d: %s", (int)wanted, text, (int)status, err.text);
 }
 
 /* ---- folders made of JSON ------------------------------------------------------------------------------------------------------------- */
 
 typedef enum part { INDEX, TEXT, DIT, DIT_2, VAE, SCHEDULER, PARTS } part;
-static const char *const files[PARTS] = {"model_index.json",          "text_encoder/config.json", "transformer/config.json", "transformer_2/config.json",
-                                         "vae/config.json",           "scheduler/scheduler_config.json"};
+static const char *const files[PARTS] = {"model_index.json",          "text_encoder/config.json", "transformer/config.json",
+                                         "transformer_2/config.json", "vae/config.json",          "scheduler/scheduler_config.json"};
 
 typedef struct folder {
     char *dir;
@@ -145,14 +146,19 @@ static void test_bundled(void **state)
     assert_string_equal(model.pipeline_class, "WanPipeline");
     assert_true(model.boundary_ratio == 0.875 && !model.expand_timesteps);
     const reel_dit_config *d = &model.dit[1];
-    assert_true(d->n_head == 2 && d->head_dim == 128 && d->n_layer == 6 && d->ffn_dim == 448 && d->in_channels == 16 && d->out_channels == 16 && d->text_dim == 128);
-    assert_true(d->freq_dim == 256 && d->patch[0] == 1 && d->patch[1] == 2 && d->patch[2] == 2 && d->rope_max == 1024 && d->cross_attn_norm && d->eps == 1e-6);
+    assert_true(d->n_head == 2 && d->head_dim == 128 && d->n_layer == 6 && d->ffn_dim == 448 && d->in_channels == 16 &&
+                d->out_channels == 16 && d->text_dim == 128);
+    assert_true(d->freq_dim == 256 && d->patch[0] == 1 && d->patch[1] == 2 && d->patch[2] == 2 && d->rope_max == 1024 &&
+                d->cross_attn_norm && d->eps == 1e-6);
     assert_true(d->image_dim == 0 && d->added_kv_dim == 0 && d->pos_embed_len == 0);
     const reel_umt5_config *t = &model.text;
-    assert_true(t->d_model == 128 && t->d_kv == 64 && t->n_head == 4 && t->d_ff == 320 && t->n_layer == 3 && t->vocab == 949 && t->n_bucket == 32 && t->max_distance == 128);
+    assert_true(t->d_model == 128 && t->d_kv == 64 && t->n_head == 4 && t->d_ff == 320 && t->n_layer == 3 && t->vocab == 949 &&
+                t->n_bucket == 32 && t->max_distance == 128);
     const reel_vae_config *v = &model.vae;
-    assert_true(v->base_dim == 16 && v->decoder_base_dim == 16 && v->z_dim == 16 && v->n_stage == 4 && v->dim_mult[3] == 4 && v->n_res_block == 2 && v->patch == 1);
-    assert_true(!v->temporal_downsample[0] && v->temporal_downsample[1] && v->temporal_downsample[2] && v->spatial_factor == 8 && v->temporal_factor == 4);
+    assert_true(v->base_dim == 16 && v->decoder_base_dim == 16 && v->z_dim == 16 && v->n_stage == 4 && v->dim_mult[3] == 4 &&
+                v->n_res_block == 2 && v->patch == 1);
+    assert_true(!v->temporal_downsample[0] && v->temporal_downsample[1] && v->temporal_downsample[2] && v->spatial_factor == 8 &&
+                v->temporal_factor == 4);
     assert_true(v->latents_mean[0] == -0.07839 && v->latents_std[15] == 2.12291);
     assert_string_equal(model.scheduler.class_name, "UniPCMultistepScheduler");
     assert_true(model.scheduler.flow_shift == 5.0 && model.scheduler.n_train_timesteps == 1000 && model.scheduler.solver_order == 2);
@@ -210,7 +216,8 @@ static void use_vae_22(folder *f)
 
 static void use_umt5_xxl(folder *f)
 {
-    static const char *const keys[][2] = {{"d_model", "4096"}, {"num_heads", "64"}, {"d_ff", "10240"}, {"num_layers", "24"}, {"vocab_size", "256384"}};
+    static const char *const keys[][2] = {
+        {"d_model", "4096"}, {"num_heads", "64"}, {"d_ff", "10240"}, {"num_layers", "24"}, {"vocab_size", "256384"}};
     for (size_t i = 0; i < REEL_COUNT(keys); i++) json_decref(set(f, TEXT, keys[i][0], keys[i][1]));
 }
 
@@ -220,9 +227,9 @@ static void test_published_sizes(void **state)
     for (size_t i = 0; i < REEL_COUNT(sizes); i++) {
         const size_case *s = &sizes[i];
         folder f = folder_new();
-        const char *const keys[][2] = {{"num_attention_heads", s->heads}, {"num_layers", s->layers}, {"ffn_dim", s->ffn}, {"in_channels", s->in_channels},
-                                       {"out_channels", s->out_channels}, {"image_dim", s->image_dim}, {"added_kv_proj_dim", s->added}, {"pos_embed_seq_len", s->pos},
-                                       {"text_dim", "4096"}};
+        const char *const keys[][2] = {{"num_attention_heads", s->heads}, {"num_layers", s->layers},         {"ffn_dim", s->ffn},
+                                       {"in_channels", s->in_channels},   {"out_channels", s->out_channels}, {"image_dim", s->image_dim},
+                                       {"added_kv_proj_dim", s->added},   {"pos_embed_seq_len", s->pos},     {"text_dim", "4096"}};
         for (size_t k = 0; k < REEL_COUNT(keys); k++) set_both(&f, keys[k][0], keys[k][1]);
         use_umt5_xxl(&f);
         json_decref(set(&f, VAE, "base_dim", "96"));
@@ -310,7 +317,7 @@ static const value_case wrong[] = {
     {DIT, "text_dim", "4096", REEL_E_MODEL, "d_model of the text encoder"},
     {DIT, "eps", "null", REEL_OK, NULL},
     {DIT, "out_channels", "null", REEL_OK, NULL}, /* null: as in_channels */
-    {DIT, "out_channels", "", REEL_OK, NULL},     /* absent: 16 */
+    {DIT, "out_channels", "", REEL_OK, NULL}, /* absent: 16 */
     {DIT, "eps", "\"small\"", REEL_E_MODEL, "eps"},
     {DIT, "cross_attn_norm", "\"yes\"", REEL_E_MODEL, "true or false"},
     {VAE, "_class_name", "\"AutoencoderKL\"", REEL_E_UNSUPPORTED, "AutoencoderKL"},
@@ -388,11 +395,14 @@ static void test_schedulers(void **state)
         double shift;
         int order;
     } good[] = {
-        {"{\"_class_name\": \"FlowMatchEulerDiscreteScheduler\", \"shift\": 3.0, \"num_train_timesteps\": 1000}", "FlowMatchEulerDiscreteScheduler", 3.0, 2},
+        {"{\"_class_name\": \"FlowMatchEulerDiscreteScheduler\", \"shift\": 3.0, \"num_train_timesteps\": 1000}",
+         "FlowMatchEulerDiscreteScheduler", 3.0, 2},
         {"{\"_class_name\": \"FlowMatchEulerDiscreteScheduler\"}", "FlowMatchEulerDiscreteScheduler", 1.0, 2},
-        {"{\"_class_name\": \"DPMSolverMultistepScheduler\", \"use_flow_sigmas\": true, \"prediction_type\": \"flow_prediction\", \"flow_shift\": 8, \"solver_order\": 1}",
+        {"{\"_class_name\": \"DPMSolverMultistepScheduler\", \"use_flow_sigmas\": true, \"prediction_type\": \"flow_prediction\", "
+         "\"flow_shift\": 8, \"solver_order\": 1}",
          "DPMSolverMultistepScheduler", 8.0, 1},
-        {"{\"_class_name\": \"UniPCMultistepScheduler\", \"use_flow_sigmas\": true, \"prediction_type\": \"flow_prediction\"}", "UniPCMultistepScheduler", 1.0, 2},
+        {"{\"_class_name\": \"UniPCMultistepScheduler\", \"use_flow_sigmas\": true, \"prediction_type\": \"flow_prediction\"}",
+         "UniPCMultistepScheduler", 1.0, 2},
     };
     folder f = folder_new();
     for (size_t i = 0; i < REEL_COUNT(good); i++) {
@@ -401,8 +411,10 @@ static void test_schedulers(void **state)
         assert_string_equal(model.scheduler.class_name, good[i].name);
         assert_true(model.scheduler.flow_shift == good[i].shift && model.scheduler.solver_order == good[i].order);
     }
-    static const char dpm[] = "{\"_class_name\": \"DPMSolverMultistepScheduler\", \"use_flow_sigmas\": true, \"prediction_type\": \"flow_prediction\", \"%s\": %s}";
-    static const char *const bad[][2] = {{"algorithm_type", "\"sde-dpmsolver++\""}, {"solver_type", "\"heun\""}, {"use_lu_lambdas", "true"}, {"euler_at_final", "true"}};
+    static const char dpm[] = "{\"_class_name\": \"DPMSolverMultistepScheduler\", \"use_flow_sigmas\": true, \"prediction_type\": "
+                              "\"flow_prediction\", \"%s\": %s}";
+    static const char *const bad[][2] = {
+        {"algorithm_type", "\"sde-dpmsolver++\""}, {"solver_type", "\"heun\""}, {"use_lu_lambdas", "true"}, {"euler_at_final", "true"}};
     for (size_t i = 0; i < REEL_COUNT(bad); i++) {
         char text[512];
         (void)snprintf(text, sizeof text, dpm, bad[i][0], bad[i][1]);
@@ -423,7 +435,8 @@ static void test_defaults(void **state)
     temp_write(f.dir, files[VAE], "{}", 2);
     GOOD(reel_model_open(f.dir, &model, &err));
     assert_string_equal(model.family, "Wan2.2 T2V-A14B");
-    assert_true(model.text.d_kv == 64 && model.text.n_head == 6 && model.text.d_ff == 1024 && model.text.n_layer == 8 && model.text.vocab == 250112);
+    assert_true(model.text.d_kv == 64 && model.text.n_head == 6 && model.text.d_ff == 1024 && model.text.n_layer == 8 &&
+                model.text.vocab == 250112);
     assert_true(model.vae.base_dim == 96 && model.vae.latents_mean[0] == -0.7571 && model.vae.latents_std[15] == 1.9160);
     folder_free(&f);
 }
@@ -438,7 +451,8 @@ static void test_folders(void **state)
         char wanted[64];
         const char *slash = strchr(files[i], '/');
         assert_int_equal(unlink(temp_path(f.dir, files[i])), 0);
-        (void)snprintf(wanted, sizeof wanted, "no %s of %.*s", slash ? slash + 1 : files[i], slash ? (int)(slash - files[i]) : 9, slash ? files[i] : "the model");
+        (void)snprintf(wanted, sizeof wanted, "no %s of %.*s", slash ? slash + 1 : files[i], slash ? (int)(slash - files[i]) : 9,
+                       slash ? files[i] : "the model");
         expect(reel_model_open(f.dir, &model, &err), REEL_E_MODEL, wanted);
         assert_non_null(strstr(err.text, temp_path(f.dir, files[i])));
         temp_write(f.dir, files[i], "{\"a\": 1, \"a\": 2}", 16);
@@ -467,7 +481,8 @@ static void test_folders(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_bundled), cmocka_unit_test(test_published_sizes), cmocka_unit_test(test_wrong_values), cmocka_unit_test(test_schedulers),
-                                       cmocka_unit_test(test_defaults), cmocka_unit_test(test_folders)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_bundled),      cmocka_unit_test(test_published_sizes),
+                                       cmocka_unit_test(test_wrong_values), cmocka_unit_test(test_schedulers),
+                                       cmocka_unit_test(test_defaults),     cmocka_unit_test(test_folders)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -45,7 +45,8 @@ static reel_status entry(void *user, const reel_tensor_spec *spec, reel_error *e
     if (t->change_at == -2 || (changed && strcmp(t->how, "missing") == 0)) return REEL_OK;
     const bool is_bool = changed && strcmp(t->how, "dtype") == 0;
     size_t bytes = is_bool ? 1 : 2;
-    int n = snprintf(buffer, sizeof buffer, "%s\"%s\":{\"dtype\":\"%s\",\"shape\":[", t->n > 1 ? "," : "", spec->name, is_bool ? "BOOL" : "BF16");
+    int n = snprintf(buffer, sizeof buffer, "%s\"%s\":{\"dtype\":\"%s\",\"shape\":[", t->n > 1 ? "," : "", spec->name,
+                     is_bool ? "BOOL" : "BF16");
     for (int32_t i = 0; i < spec->n_dim; i++) {
         const int64_t x = spec->extent[i] + (changed && i == 0 && strcmp(t->how, "shape") == 0);
         n += snprintf(buffer + n, sizeof buffer - (size_t)n, "%s%lld", i ? "," : "", (long long)x);
@@ -106,7 +107,8 @@ static void test_one_fault(void **state)
     (void)state;
     /* first tensor of the transformer: patch_embedding.weight [256, 16, 1, 2, 2] */
     expect_one(REEL_COMPONENT_TRANSFORMER, 0, "missing", "transformer: no tensor \"patch_embedding.weight\" [256, 16, 1, 2, 2]");
-    expect_one(REEL_COMPONENT_TRANSFORMER_2, 0, "shape", "transformer_2: \"patch_embedding.weight\" is [257, 16, 1, 2, 2], the config demands [256, 16, 1, 2, 2]");
+    expect_one(REEL_COMPONENT_TRANSFORMER_2, 0, "shape",
+               "transformer_2: \"patch_embedding.weight\" is [257, 16, 1, 2, 2], the config demands [256, 16, 1, 2, 2]");
     expect_one(REEL_COMPONENT_TRANSFORMER, 0, "rank", "is [256, 16, 1, 2, 2, 1], the config demands [256, 16, 1, 2, 2]");
     expect_one(REEL_COMPONENT_TRANSFORMER, 0, "dtype", "\"patch_embedding.weight\" is BOOL");
     for (int c = 0; c < REEL_COMPONENT_COUNT; c++) {
@@ -153,6 +155,7 @@ static int setup(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_one_fault), cmocka_unit_test(test_all_good), cmocka_unit_test(test_all_missing)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_one_fault), cmocka_unit_test(test_all_good),
+                                       cmocka_unit_test(test_all_missing)};
     return cmocka_run_group_tests(tests, setup, NULL);
 }

@@ -17,9 +17,9 @@
 
 typedef struct header_case {
     const char *header;
-    size_t data;      /* bytes behind it */
+    size_t data; /* bytes behind it */
     const char *text; /* part of the error; NULL: good */
-    int n;            /* tensors when good */
+    int n; /* tensors when good */
 } header_case;
 
 static reel_status parse(const void *header, size_t n, uint64_t said, size_t data, reel_store **out, reel_error *err)
@@ -139,14 +139,31 @@ static void test_dtypes(void **state)
         const char *name;
         int bytes;
         reel_dtype dtype;
-    } known[] = {{"F64", 8, REEL_DTYPE_F64}, {"F32", 4, REEL_DTYPE_F32}, {"F16", 2, REEL_DTYPE_F16}, {"BF16", 2, REEL_DTYPE_BF16}, {"F8_E4M3", 1, REEL_DTYPE_F8_E4M3},
-                 {"F8_E5M2", 1, REEL_DTYPE_F8_E5M2}, {"I64", 8, REEL_DTYPE_I64}, {"I32", 4, REEL_DTYPE_I32}, {"U8", 1, REEL_DTYPE_U8}, {"BOOL", 1, 0}, {"I8", 1, 0},
-                 {"I16", 2, 0}, {"U16", 2, 0}, {"U32", 4, 0}, {"U64", 8, 0}, {"C64", 8, 0}, {"F8_E8M0", 1, 0}, {"F8_E4M3FNUZ", 1, 0}, {"F8_E5M2FNUZ", 1, 0}};
+    } known[] = {{"F64", 8, REEL_DTYPE_F64},
+                 {"F32", 4, REEL_DTYPE_F32},
+                 {"F16", 2, REEL_DTYPE_F16},
+                 {"BF16", 2, REEL_DTYPE_BF16},
+                 {"F8_E4M3", 1, REEL_DTYPE_F8_E4M3},
+                 {"F8_E5M2", 1, REEL_DTYPE_F8_E5M2},
+                 {"I64", 8, REEL_DTYPE_I64},
+                 {"I32", 4, REEL_DTYPE_I32},
+                 {"U8", 1, REEL_DTYPE_U8},
+                 {"BOOL", 1, 0},
+                 {"I8", 1, 0},
+                 {"I16", 2, 0},
+                 {"U16", 2, 0},
+                 {"U32", 4, 0},
+                 {"U64", 8, 0},
+                 {"C64", 8, 0},
+                 {"F8_E8M0", 1, 0},
+                 {"F8_E4M3FNUZ", 1, 0},
+                 {"F8_E5M2FNUZ", 1, 0}};
     for (size_t i = 0; i < REEL_COUNT(known); i++) {
         char header[128];
         reel_store *store = NULL;
         reel_error err = {0};
-        const int n = snprintf(header, sizeof header, "{\"t\":{\"dtype\":\"%s\",\"shape\":[3,2],\"data_offsets\":[0,%d]}}", known[i].name, 6 * known[i].bytes);
+        const int n = snprintf(header, sizeof header, "{\"t\":{\"dtype\":\"%s\",\"shape\":[3,2],\"data_offsets\":[0,%d]}}", known[i].name,
+                               6 * known[i].bytes);
         if (parse(header, (size_t)n, (uint64_t)n, 6 * (size_t)known[i].bytes, &store, &err) != REEL_OK) fail_msg("%s", err.text);
         const reel_stored *t = reel_store_at(store, 0);
         assert_int_equal(t->dtype, known[i].dtype);
@@ -163,7 +180,8 @@ static void test_lengths(void **state)
     (void)state;
     static const char header[] = "{\"a\":" ONE "}";
     const size_t n = sizeof header - 1;
-    static const uint64_t said[] = {0, 1, n - 1, n + 4 + 1, 100000000, 100000001, INT64_MAX, (uint64_t)INT64_MAX + 1, UINT64_MAX, UINT64_MAX - 7};
+    static const uint64_t said[] = {
+        0, 1, n - 1, n + 4 + 1, 100000000, 100000001, INT64_MAX, (uint64_t)INT64_MAX + 1, UINT64_MAX, UINT64_MAX - 7};
     reel_error err = {0};
     reel_store *store = NULL;
     for (size_t i = 0; i < REEL_COUNT(said); i++) assert_int_equal(parse(header, n, said[i], 4, &store, &err), REEL_E_MODEL);
@@ -188,12 +206,17 @@ static void test_foreign_files(void **state)
     (void)state;
     static const struct {
         const char *bytes, *text;
-    } foreign[] = {{"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 7\n", "git lfs pull"}, {"PK\3\4 and more of a zip file", "pickle"},
-                   {"\x80\x02}q\x01 and more of it", "pickle"}, {"GGUF\3 and so on", "GGUF"}, {"<!doctype html><html>", "web page"}, {"1234567", "at least 8"}};
+    } foreign[] = {{"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 7\n", "git lfs pull"},
+                   {"PK\3\4 and more of a zip file", "pickle"},
+                   {"\x80\x02}q\x01 and more of it", "pickle"},
+                   {"GGUF\3 and so on", "GGUF"},
+                   {"<!doctype html><html>", "web page"},
+                   {"1234567", "at least 8"}};
     for (size_t i = 0; i < REEL_COUNT(foreign); i++) {
         reel_store *store = NULL;
         reel_error err = {0};
-        assert_int_equal(reel_store_parse((const uint8_t *)foreign[i].bytes, strlen(foreign[i].bytes), "foreign", &store, &err), REEL_E_MODEL);
+        assert_int_equal(reel_store_parse((const uint8_t *)foreign[i].bytes, strlen(foreign[i].bytes), "foreign", &store, &err),
+                         REEL_E_MODEL);
         if (!strstr(err.text, foreign[i].text)) fail_msg("%s", err.text);
     }
 }
@@ -232,7 +255,7 @@ static void test_many(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_headers), cmocka_unit_test(test_dtypes), cmocka_unit_test(test_lengths), cmocka_unit_test(test_foreign_files),
-                                       cmocka_unit_test(test_many)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_headers), cmocka_unit_test(test_dtypes), cmocka_unit_test(test_lengths),
+                                       cmocka_unit_test(test_foreign_files), cmocka_unit_test(test_many)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

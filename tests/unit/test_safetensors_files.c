@@ -18,14 +18,15 @@
 #include "weights/weights.h"
 
 static reel_error err;
-#define GOOD(call)                                                                                                       \
-    do {                                                                                                                 \
-        if ((call) != REEL_OK) fail_msg("%s: %s", #call, err.text);                                                      \
+#define GOOD(call)                                                  \
+    do {                                                            \
+        if ((call) != REEL_OK) fail_msg("%s: %s", #call, err.text); \
     } while (0)
 
 static void expect(reel_status status, reel_status wanted, const char *text)
 {
-    if (status != wanted || !strstr(err.text, text) || !strstr(err.text, "remedy: ")) fail_msg("wanted \"%s\", got %d: %s", text, (int)status, err.text);
+    if (status != wanted || !strstr(err.text, text) || !strstr(err.text, "remedy: "))
+        fail_msg("wanted \"%s\", got %d: %s", text, (int)status, err.text);
 }
 
 static void fill(void *data, size_t n, uint32_t seed)
@@ -41,8 +42,8 @@ static void test_round_trip(void **state)
 {
     (void)state;
     char *dir = temp_dir_new();
-    static const reel_dtype dtypes[] = {REEL_DTYPE_U8, REEL_DTYPE_F32, REEL_DTYPE_BF16, REEL_DTYPE_F16, REEL_DTYPE_F64, REEL_DTYPE_F8_E4M3, REEL_DTYPE_F8_E5M2, REEL_DTYPE_I32,
-                                        REEL_DTYPE_I64};
+    static const reel_dtype dtypes[] = {REEL_DTYPE_U8,      REEL_DTYPE_F32,     REEL_DTYPE_BF16, REEL_DTYPE_F16, REEL_DTYPE_F64,
+                                        REEL_DTYPE_F8_E4M3, REEL_DTYPE_F8_E5M2, REEL_DTYPE_I32,  REEL_DTYPE_I64};
     static const char *const metadata[] = {"settings", "{\"seed\": 18446744073709551615}", "\xE7\xBA\xA2", "\xF0\x9F\x99\x82", NULL};
     enum { N = REEL_COUNT(dtypes) };
     uint8_t data[N][8 * 15];
@@ -95,7 +96,8 @@ static void test_writer_refuses(void **state)
     const reel_stored_out bad[] = {{"turned", turned}, {"__metadata__", good}, {"\xFF", good}, {"untyped", untyped}};
     static const char *const bad_metadata[] = {"k", "\xFF", NULL};
     expect(reel_safetensors_write(path, twice, 2, NULL, false, &err), REEL_E_ARGUMENT, "twice");
-    for (size_t i = 0; i < REEL_COUNT(bad); i++) expect(reel_safetensors_write(path, &bad[i], 1, NULL, false, &err), REEL_E_ARGUMENT, "cannot be written");
+    for (size_t i = 0; i < REEL_COUNT(bad); i++)
+        expect(reel_safetensors_write(path, &bad[i], 1, NULL, false, &err), REEL_E_ARGUMENT, "cannot be written");
     expect(reel_safetensors_write(path, twice, 1, bad_metadata, false, &err), REEL_E_ARGUMENT, "not UTF-8");
     assert_int_equal(temp_count(dir), 0);
     expect(reel_safetensors_write(temp_path(dir, "no/x.safetensors"), twice, 1, NULL, false, &err), REEL_E_IO, "cannot be written");
@@ -142,7 +144,8 @@ static float shard_data[4] = {1.5F, -2.0F, 0.25F, 8.0F};
 static char *two_shards(void)
 {
     char *dir = temp_dir_new();
-    const reel_stored_out first[2] = {{"c", reel_tensor_dense(&shard_data[0], REEL_DTYPE_F32, 1, 0, 0, 0)}, {"a", reel_tensor_dense(&shard_data[1], REEL_DTYPE_F32, 2, 0, 0, 0)}};
+    const reel_stored_out first[2] = {{"c", reel_tensor_dense(&shard_data[0], REEL_DTYPE_F32, 1, 0, 0, 0)},
+                                      {"a", reel_tensor_dense(&shard_data[1], REEL_DTYPE_F32, 2, 0, 0, 0)}};
     const reel_stored_out second[1] = {{"b", reel_tensor_dense(&shard_data[3], REEL_DTYPE_F32, 1, 0, 0, 0)}};
     GOOD(reel_safetensors_write(temp_path(dir, "m-1.safetensors"), first, 2, NULL, true, &err));
     GOOD(reel_safetensors_write(temp_path(dir, "m-2.safetensors"), second, 1, NULL, true, &err));
@@ -159,7 +162,8 @@ static void put_index(const char *dir, const char *text)
 static void test_shards(void **state)
 {
     (void)state;
-    static const char *const good[] = {"{\"metadata\": {\"total_size\": 16}, " MAP "}", "{\"metadata\": {\"total_size\": 16.0}, " MAP "}", "{\"metadata\": {}, " MAP "}", "{" MAP "}"};
+    static const char *const good[] = {"{\"metadata\": {\"total_size\": 16}, " MAP "}", "{\"metadata\": {\"total_size\": 16.0}, " MAP "}",
+                                       "{\"metadata\": {}, " MAP "}", "{" MAP "}"};
     char *dir = two_shards();
     for (size_t i = 0; i < REEL_COUNT(good); i++) {
         reel_store *store = NULL;
@@ -183,9 +187,12 @@ static void test_bad_index(void **state)
         const char *index, *text;
     } bad[] = {
         {"{\"metadata\": {\"total_size\": 17}, " MAP "}", "total_size 17"},
-        {"{\"weight_map\": {\"a\": \"m-1.safetensors\", \"b\": \"m-3.safetensors\", \"c\": \"m-1.safetensors\"}}", "m-3.safetensors, which is not there"},
+        {"{\"weight_map\": {\"a\": \"m-1.safetensors\", \"b\": \"m-3.safetensors\", \"c\": \"m-1.safetensors\"}}",
+         "m-3.safetensors, which is not there"},
         {"{\"weight_map\": {\"a\": \"m-1.safetensors\", \"b\": \"m-1.safetensors\", \"c\": \"m-2.safetensors\"}}", "it does not"},
-        {"{\"weight_map\": {\"a\": \"m-1.safetensors\", \"b\": \"m-2.safetensors\", \"c\": \"m-1.safetensors\", \"d\": \"m-1.safetensors\"}}", "\"d\""},
+        {"{\"weight_map\": {\"a\": \"m-1.safetensors\", \"b\": \"m-2.safetensors\", \"c\": \"m-1.safetensors\", \"d\": "
+         "\"m-1.safetensors\"}}",
+         "\"d\""},
         {"{\"weight_map\": {\"b\": \"m-2.safetensors\", \"c\": \"m-1.safetensors\"}}", "holds \"a\""},
         {"{\"weight_map\": {\"a\": \"../m-1.safetensors\"}}", "allowed: a file name in the same folder"},
         {"{\"weight_map\": {\"a\": 3}}", "allowed: a file name"},
@@ -204,7 +211,8 @@ static void test_bad_index(void **state)
         assert_null(store);
     }
     /* a tensor in two shards */
-    const reel_stored_out both[2] = {{"b", reel_tensor_dense(&shard_data[3], REEL_DTYPE_F32, 1, 0, 0, 0)}, {"a", reel_tensor_dense(&shard_data[1], REEL_DTYPE_F32, 2, 0, 0, 0)}};
+    const reel_stored_out both[2] = {{"b", reel_tensor_dense(&shard_data[3], REEL_DTYPE_F32, 1, 0, 0, 0)},
+                                     {"a", reel_tensor_dense(&shard_data[1], REEL_DTYPE_F32, 2, 0, 0, 0)}};
     reel_store *store = NULL;
     GOOD(reel_safetensors_write(temp_path(dir, "m-2.safetensors"), both, 2, NULL, false, &err));
     put_index(dir, "{" MAP "}");
@@ -237,7 +245,8 @@ static void test_nothing_there(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_round_trip), cmocka_unit_test(test_writer_refuses), cmocka_unit_test(test_disk_full), cmocka_unit_test(test_shards),
-                                       cmocka_unit_test(test_bad_index), cmocka_unit_test(test_nothing_there)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_round_trip), cmocka_unit_test(test_writer_refuses),
+                                       cmocka_unit_test(test_disk_full),  cmocka_unit_test(test_shards),
+                                       cmocka_unit_test(test_bad_index),  cmocka_unit_test(test_nothing_there)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,9 +19,9 @@
 #include "weights/weights.h"
 
 static reel_error err;
-#define GOOD(call)                                                                                                       \
-    do {                                                                                                                 \
-        if ((call) != REEL_OK) fail_msg("%s: %s", #call, err.text);                                                      \
+#define GOOD(call)                                                  \
+    do {                                                            \
+        if ((call) != REEL_OK) fail_msg("%s: %s", #call, err.text); \
     } while (0)
 
 static void expect(reel_status status, reel_status wanted, const char *text)
@@ -54,7 +54,8 @@ struct reel_device {
 static reel_status fake_props(reel_device *d, reel_device_props *out, reel_error *e)
 {
     (void)e;
-    *out = (reel_device_props){.size = sizeof *out, .is_host_memory = d->is_host_memory, .alignment_bytes = ALIGNMENT, .weight_dtypes = d->weight_dtypes};
+    *out = (reel_device_props){
+        .size = sizeof *out, .is_host_memory = d->is_host_memory, .alignment_bytes = ALIGNMENT, .weight_dtypes = d->weight_dtypes};
     return REEL_OK;
 }
 
@@ -138,8 +139,14 @@ static void fake_pack_free(reel_device *d, reel_packed *p)
     free(p);
 }
 
-static const reel_device_vt fake = {.size = sizeof fake, .props = fake_props, .buffer_new = fake_buffer_new, .buffer_free = fake_buffer_free, .stream_sync = fake_sync,
-                                    .upload = fake_upload, .weight_pack = fake_pack, .weight_free = fake_pack_free};
+static const reel_device_vt fake = {.size = sizeof fake,
+                                    .props = fake_props,
+                                    .buffer_new = fake_buffer_new,
+                                    .buffer_free = fake_buffer_free,
+                                    .stream_sync = fake_sync,
+                                    .upload = fake_upload,
+                                    .weight_pack = fake_pack,
+                                    .weight_free = fake_pack_free};
 
 static const uint32_t sixteen = 1U << REEL_DTYPE_F32 | 1U << REEL_DTYPE_BF16 | 1U << REEL_DTYPE_F16;
 
@@ -342,7 +349,9 @@ static void test_f8(void **state)
     (void)state;
     uint8_t data[512];
     for (int i = 0; i < 512; i++) data[i] = (uint8_t)i;
-    made m = make("\"a\":{\"dtype\":\"F8_E4M3\",\"shape\":[16,16],\"data_offsets\":[0,256]},\"b\":{\"dtype\":\"F8_E5M2\",\"shape\":[16,16],\"data_offsets\":[256,512]}", data, 512, 0);
+    made m = make("\"a\":{\"dtype\":\"F8_E4M3\",\"shape\":[16,16],\"data_offsets\":[0,256]},\"b\":{\"dtype\":\"F8_E5M2\",\"shape\":[16,16],"
+                  "\"data_offsets\":[256,512]}",
+                  data, 512, 0);
     reel_device d = {.is_host_memory = true, .weight_dtypes = sixteen};
     reel_weights *w = new_weights(m.store, &fake, &d, false);
     const reel_weight_request requests[] = {{"a", REEL_WEIGHT_MATRIX, false}, {"b", REEL_WEIGHT_MATRIX, false}};
@@ -358,7 +367,8 @@ static void test_f8(void **state)
         if (i >= 256 && e == top) want = mant ? NAN : INFINITY;
         if (b & 128) want = -want;
         const float got = reel_f32_from_bf16(((const uint16_t *)r.weight[i / 256].data)[b]);
-        if (isnan(want) ? !isnan(got) : (double)got != want || !signbit(got) != !signbit(want)) fail_msg("byte %d: %g, not %g", i, (double)got, want);
+        if (isnan(want) ? !isnan(got) : (double)got != want || !signbit(got) != !signbit(want))
+            fail_msg("byte %d: %g, not %g", i, (double)got, want);
     }
     reel_weights_release(w, index);
     done(w, &d);
@@ -369,10 +379,13 @@ static void test_packing(void **state)
 {
     (void)state;
     uint16_t data[2 * 3 * 1 * 3 * 3 + 2 * 3 * 3 * 3 + 12] = {0};
-    made m = make("\"c4\":{\"dtype\":\"BF16\",\"shape\":[2,3,3,3],\"data_offsets\":[0,108]},\"c5\":{\"dtype\":\"BF16\",\"shape\":[2,3,1,3,3],\"data_offsets\":[108,216]},"
-                  "\"m\":{\"dtype\":\"BF16\",\"shape\":[3,4],\"data_offsets\":[216,240]}", data, sizeof data, 0);
-    const reel_weight_request requests[] = {{"c4", REEL_WEIGHT_CONV, false}, {"c5", REEL_WEIGHT_CONV, false}, {"m", REEL_WEIGHT_MATRIX, false},
-                                            {"m", REEL_WEIGHT_MATRIX_F32, false}, {"m", REEL_WEIGHT_ROWS, false}, {"m", REEL_WEIGHT_VECTOR, false}};
+    made m = make("\"c4\":{\"dtype\":\"BF16\",\"shape\":[2,3,3,3],\"data_offsets\":[0,108]},\"c5\":{\"dtype\":\"BF16\",\"shape\":[2,3,1,3,"
+                  "3],\"data_offsets\":[108,216]},"
+                  "\"m\":{\"dtype\":\"BF16\",\"shape\":[3,4],\"data_offsets\":[216,240]}",
+                  data, sizeof data, 0);
+    const reel_weight_request requests[] = {{"c4", REEL_WEIGHT_CONV, false},  {"c5", REEL_WEIGHT_CONV, false},
+                                            {"m", REEL_WEIGHT_MATRIX, false}, {"m", REEL_WEIGHT_MATRIX_F32, false},
+                                            {"m", REEL_WEIGHT_ROWS, false},   {"m", REEL_WEIGHT_VECTOR, false}};
     reel_device_vt plain = fake;
     plain.weight_pack = NULL;
     plain.weight_free = NULL;
@@ -418,8 +431,11 @@ static void test_faults(void **state)
     reel_weights *w = new_weights(m.store, &fake, &d, true);
     int32_t index = 77;
     reel_region r;
-    const reel_weight_request missing[] = {{"f64", REEL_WEIGHT_VECTOR, false}, {"nothing", REEL_WEIGHT_MATRIX, false}}, integer = {"i64", REEL_WEIGHT_VECTOR, false},
-                              flat = {"f32", REEL_WEIGHT_CONV, false}, three[] = {{"f64", REEL_WEIGHT_MATRIX, false}, {"f32", REEL_WEIGHT_MATRIX, false}, {"f16", REEL_WEIGHT_MATRIX, false}};
+    const reel_weight_request missing[] = {{"f64", REEL_WEIGHT_VECTOR, false}, {"nothing", REEL_WEIGHT_MATRIX, false}},
+                              integer = {"i64", REEL_WEIGHT_VECTOR, false}, flat = {"f32", REEL_WEIGHT_CONV, false},
+                              three[] = {{"f64", REEL_WEIGHT_MATRIX, false},
+                                         {"f32", REEL_WEIGHT_MATRIX, false},
+                                         {"f16", REEL_WEIGHT_MATRIX, false}};
     expect(reel_weights_add_region(w, missing, 2, &index, &err), REEL_E_MODEL, "\"nothing\"");
     expect(reel_weights_add_region(w, &integer, 1, &index, &err), REEL_E_MODEL, "is I64");
     expect(reel_weights_add_region(w, &flat, 1, &index, &err), REEL_E_MODEL, "2 dimensions");
@@ -443,7 +459,8 @@ static void test_faults(void **state)
 /* How many pages of a mapping this process holds. */
 static int held_pages(const void *data, size_t bytes)
 {
-    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), first = ((uintptr_t)data + page - 1) / page, last = ((uintptr_t)data + bytes) / page;
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), first = ((uintptr_t)data + page - 1) / page,
+                    last = ((uintptr_t)data + bytes) / page;
     int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC), n = 0;
     if (fd < 0) return -1;
     for (uintptr_t i = first; i < last; i++) {
@@ -465,7 +482,8 @@ static void test_pages(void **state)
     float *data = malloc(sizeof *data * N);
     assert_non_null(data);
     for (int i = 0; i < N; i++) data[i] = (float)(i * 7 % 1013);
-    const reel_stored_out out[] = {{"packed", reel_tensor_dense(data, REEL_DTYPE_F32, 1024, N / 1024, 0, 0)}, {"vector", reel_tensor_dense(data, REEL_DTYPE_F32, N, 0, 0, 0)},
+    const reel_stored_out out[] = {{"packed", reel_tensor_dense(data, REEL_DTYPE_F32, 1024, N / 1024, 0, 0)},
+                                   {"vector", reel_tensor_dense(data, REEL_DTYPE_F32, N, 0, 0, 0)},
                                    {"rows", reel_tensor_dense(data, REEL_DTYPE_F32, 1024, N / 1024, 0, 0)}};
     reel_store *store = NULL;
     GOOD(reel_safetensors_write(temp_path(dir, "m.safetensors"), out, 3, NULL, true, &err));
@@ -478,7 +496,8 @@ static void test_pages(void **state)
     }
     reel_device d = {.is_host_memory = true, .weight_dtypes = sixteen};
     reel_weights *w = new_weights(store, &fake, &d, true);
-    const reel_weight_request requests[] = {{"packed", REEL_WEIGHT_MATRIX, false}, {"vector", REEL_WEIGHT_VECTOR, false}, {"rows", REEL_WEIGHT_ROWS, false}};
+    const reel_weight_request requests[] = {
+        {"packed", REEL_WEIGHT_MATRIX, false}, {"vector", REEL_WEIGHT_VECTOR, false}, {"rows", REEL_WEIGHT_ROWS, false}};
     int32_t index = -1;
     GOOD(reel_weights_add_region(w, requests, 3, &index, &err));
     /* the kernel may map a few neighbours of a page that stays (fault-around: 16 pages) */
@@ -494,7 +513,8 @@ static void test_pages(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_matrices), cmocka_unit_test(test_vectors_and_rows), cmocka_unit_test(test_f8), cmocka_unit_test(test_packing),
-                                       cmocka_unit_test(test_faults), cmocka_unit_test(test_pages)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_matrices), cmocka_unit_test(test_vectors_and_rows),
+                                       cmocka_unit_test(test_f8),       cmocka_unit_test(test_packing),
+                                       cmocka_unit_test(test_faults),   cmocka_unit_test(test_pages)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

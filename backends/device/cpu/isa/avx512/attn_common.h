@@ -29,7 +29,8 @@ static inline __m512 attn_exp(__m512 x)
 
 static inline __mmask16 attn_valid(int64_t at, int64_t n_valid)
 {
-    return n_valid - at >= 16 ? (__mmask16)0xFFFF : n_valid <= at ? (__mmask16)0 : (__mmask16)((1U << (n_valid - at)) - 1U);
+    const int64_t n = n_valid - at;
+    return (__mmask16)(n >= 16 ? 0xFFFFU : n <= 0 ? 0U : (1U << n) - 1U);
 }
 
 static float attn_bias_max(float *s, int64_t n, int64_t n_valid, float scale, const float *key_bias, const float *relative)

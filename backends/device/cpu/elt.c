@@ -145,7 +145,8 @@ static void drop_dim(reel_tensor *t, int32_t i)
 static void merge_dims(reel_tensor *x, reel_tensor *y)
 {
     for (int32_t i = x->n_dim - 2; i >= 0; i--) {
-        if (x->extent[i + 1] == 1) {
+        bool is_last = i + 2 == x->n_dim; /* the last dimension keeps its strides: kernels rely on them */
+        if (x->extent[i + 1] == 1 && !is_last) {
             drop_dim(x, i + 1);
             drop_dim(y, i + 1);
         } else if (x->extent[i] == 1) {

@@ -18,8 +18,17 @@ typedef struct reel_cpu_gemm_kernels {
     void (*product)(const float *a, int64_t a_stride, int64_t m, int64_t k, const float *b, float *c, int64_t c_stride, bool adds);
 } reel_cpu_gemm_kernels;
 
+/* Products for convolutions: c [m][c_stride] += a [m][a_stride] · b [k][panel], f32 sums; a_stride counts elements. In bf16, k is even and b lies
+ * in pairs, [k / 2][panel][2]. `narrow` is the same for panels of half the width. */
+typedef struct reel_cpu_conv_kernels {
+    int32_t panel;
+    void (*product)(const void *a, int64_t a_stride, int64_t m, int64_t k, const void *b, float *c, int64_t c_stride);
+    void (*narrow)(const void *a, int64_t a_stride, int64_t m, int64_t k, const void *b, float *c, int64_t c_stride);
+} reel_cpu_conv_kernels;
+
 typedef struct reel_cpu_kernels {
     reel_cpu_gemm_kernels gemm;
+    reel_cpu_conv_kernels conv;
     /* n contiguous elements */
     void (*to_f32)(float *out, const void *x, reel_dtype dtype, int64_t n);
     void (*from_f32)(void *out, reel_dtype dtype, const float *x, int64_t n);
@@ -42,9 +51,12 @@ typedef struct reel_cpu_kernels {
 } reel_cpu_kernels;
 
 extern const reel_cpu_kernels reel_cpu_kernels_avx2, reel_cpu_kernels_avx512;
+extern const reel_cpu_conv_kernels reel_cpu_conv_avx512bf16;
 
 /* Kernels of the device's level; NULL for plain C, where the C references run. */
 const reel_cpu_kernels *reel_cpu_kernels_get(const reel_device *device);
+/* Convolution kernels for operands of dtype F32 or BF16. */
+const reel_cpu_conv_kernels *reel_cpu_conv_kernels_get(const reel_device *device, reel_dtype dtype);
 
 enum { REEL_CPU_BLOCK = 1024 }; /* elements that element-wise kernels widen at a time */
 

@@ -136,12 +136,10 @@ static reel_dnn_spec dnn_spec(const plan *p, const block *b)
 {
     reel_dnn_spec spec;
     memset(&spec, 0, sizeof spec);
-    spec.kind = REEL_DNN_MATMUL;
     spec.x_dtype = (int32_t)p->compute;
     spec.y_dtype = (int32_t)b->y_dtype;
-    spec.act = (int32_t)b->act;
     spec.has_bias = b->bias ? 1 : 0;
-    spec.layout = p->packed ? p->packed->whole.layout : REEL_DNN_PLAIN;
+    spec.layout = p->packed ? p->packed->layout : REEL_DNN_PLAIN;
     spec.m = b->m;
     spec.n = b->n;
     spec.k = p->k;

@@ -104,12 +104,6 @@ dnnl_data_type_t reel_dnn_type(int32_t dtype)
     return dtype == REEL_DTYPE_BF16 ? dnnl_bf16 : dnnl_f32;
 }
 
-dnnl_alg_kind_t reel_dnn_algorithm(int32_t act)
-{
-    if (act == REEL_ACTIVATION_GELU_TANH) return dnnl_eltwise_gelu_tanh;
-    return act == REEL_ACTIVATION_SILU ? dnnl_eltwise_swish : dnnl_alg_kind_undef;
-}
-
 /* ---- threads ---------------------------------------------------------------------------------------------------------------- */
 
 /* oneDNN takes its number of threads from OpenMP's setting of the calling thread, which is put back afterwards. A build with plain threads
@@ -188,7 +182,7 @@ static reel_status get(reel_device *device, const reel_dnn_spec *spec, reel_dnn_
         (void)swap_threads(old);
         if (status != dnnl_success) {
             prim_deinit(prim);
-            return failed(err, spec->kind == REEL_DNN_CONV ? "set up a convolution" : "set up a matrix product", status);
+            return failed(err, "set up a matrix product", status);
         }
         prim->spec = *spec;
         REEL_TRY(grow_scratch(dnn, prim->scratch_bytes, err));
@@ -245,7 +239,9 @@ reel_status reel_dnn_layout_any(reel_device *device, const reel_dnn_spec *spec, 
     reel_dnn *dnn = device->onednn;
     reel_dnn_layout found;
     memset(&found, 0, sizeof found);
+    int old = swap_threads(1); /* the choice may follow the number of threads, which results must not */
     dnnl_status_t status = reel_dnn_api_any(dnn, spec, &found);
+    (void)swap_threads(old);
     if (status != dnnl_success) return failed(err, "choose a weight layout", status);
     for (int32_t i = 0; i < dnn->n_layout; i++) {
         if (!reel_dnn_api_same_layout(&dnn->layout[i], &found)) continue;

@@ -52,7 +52,5 @@ dnnl_status_t reel_dnn_api_reorder(reel_dnn *dnn, const reel_dnn_spec *spec, ree
                                    reel_dnn_prim *out);
 
 dnnl_data_type_t reel_dnn_type(int32_t dtype);
-/* The activation's algorithm, or dnnl_alg_kind_undef for none. */
-dnnl_alg_kind_t reel_dnn_algorithm(int32_t act);
 
 #endif

@@ -17,6 +17,16 @@ const reel_cpu_kernels *reel_cpu_kernels_get(const reel_device *device)
     return NULL;
 }
 
+const reel_cpu_conv_kernels *reel_cpu_conv_kernels_get(const reel_device *device, reel_dtype dtype)
+{
+#if defined(__x86_64__)
+    if (dtype == REEL_DTYPE_BF16) return &reel_cpu_conv_avx512bf16;
+#else
+    (void)dtype;
+#endif
+    return &reel_cpu_kernels_get(device)->conv;
+}
+
 static const struct {
     const char *name;
     reel_op_fn fn;
@@ -50,9 +60,6 @@ reel_op_fn reel_cpu_op(reel_device *device, const char *name, uint32_t version)
     bool has_kernels = reel_cpu_kernels_get(device) != NULL;
     for (size_t i = 0; i < REEL_COUNT(operations) && version == 1; i++) {
         if (strcmp(operations[i].name, name) != 0) continue;
-#if !defined(REEL_WITH_ONEDNN)
-        if (operations[i].fn == reel_cpu_op_conv3d) return NULL;
-#endif
         return has_kernels || operations[i].any_isa ? operations[i].fn : NULL;
     }
     return NULL;

@@ -17,6 +17,11 @@ reel_dtype reel_cpu_compute_dtype(const reel_device *device, reel_dtype x)
     return x == REEL_DTYPE_BF16 && reel_cpu_has_fast_bf16(device) ? REEL_DTYPE_BF16 : REEL_DTYPE_F32;
 }
 
+reel_dtype reel_cpu_conv_dtype(const reel_device *device, reel_dtype x, int64_t n_in)
+{
+    return n_in % 2 == 0 ? reel_cpu_compute_dtype(device, x) : REEL_DTYPE_F32;
+}
+
 const reel_packed *reel_cpu_packed_for(const reel_weight *w, reel_dtype compute, bool rounds)
 {
     enum { PANEL_MAX = 32 };
@@ -43,17 +48,6 @@ static reel_status part_new(reel_packed_part *part, size_t bytes, reel_error *er
     return REEL_OK;
 }
 
-static reel_status pack_panels(const reel_device *device, const reel_weight *w, bool rounds, reel_packed *packed, reel_error *err)
-{
-    int64_t panel = reel_cpu_kernels_get(device)->gemm.panel, n = w->row_end - w->row_begin;
-    packed->kind = REEL_PACKED_PANELS;
-    REEL_TRY(part_new(&packed->whole, (size_t)((n + panel - 1) / panel * panel * w->n_col) * sizeof(float), err));
-    reel_cpu_pack_panels(device, w, w->row_begin, n, rounds, packed->whole.data);
-    return REEL_OK;
-}
-
-#if defined(REEL_WITH_ONEDNN)
-
 /* A stored weight as dense rows of the packed dtype. */
 static reel_status widen(const reel_device *device, const reel_weight *w, reel_dtype dtype, bool rounds, void **out, reel_error *err)
 {
@@ -66,13 +60,24 @@ static reel_status widen(const reel_device *device, const reel_weight *w, reel_d
     return REEL_OK;
 }
 
-static reel_status pack_dnn(reel_device *device, const reel_dnn_spec *spec, const void *rows, reel_dtype dtype, reel_packed_part *part,
+static reel_status pack_panels(const reel_device *device, const reel_weight *w, bool rounds, reel_packed *packed, reel_error *err)
+{
+    int64_t panel = reel_cpu_kernels_get(device)->gemm.panel, n = w->row_end - w->row_begin;
+    packed->kind = REEL_PACKED_PANELS;
+    REEL_TRY(part_new(&packed->whole, (size_t)((n + panel - 1) / panel * panel * w->n_col) * sizeof(float), err));
+    reel_cpu_pack_panels(device, w, w->row_begin, n, rounds, packed->whole.data);
+    return REEL_OK;
+}
+
+#if defined(REEL_WITH_ONEDNN)
+
+static reel_status pack_dnn(reel_device *device, const reel_dnn_spec *spec, const void *rows, reel_dtype dtype, reel_packed *packed,
                             reel_error *err)
 {
     size_t bytes;
-    REEL_TRY(reel_dnn_layout_any(device, spec, &part->layout, &bytes, err));
-    REEL_TRY(part_new(part, bytes, err));
-    REEL_TRY(reel_dnn_pack(device, spec, rows, dtype, part->layout, part->data, err));
+    REEL_TRY(reel_dnn_layout_any(device, spec, &packed->layout, &bytes, err));
+    REEL_TRY(part_new(&packed->whole, bytes, err));
+    REEL_TRY(reel_dnn_pack(device, spec, rows, dtype, packed->layout, packed->whole.data, err));
     return REEL_OK;
 }
 
@@ -81,7 +86,6 @@ static reel_status pack_matrix(reel_device *device, const reel_weight *w, bool r
 {
     reel_dnn_spec spec;
     memset(&spec, 0, sizeof spec);
-    spec.kind = REEL_DNN_MATMUL;
     spec.x_dtype = (int32_t)packed->dtype;
     spec.y_dtype = (int32_t)packed->dtype;
     spec.m = 256;
@@ -93,32 +97,59 @@ static reel_status pack_matrix(reel_device *device, const reel_weight *w, bool r
     if (takes_stored) {
         spec.w_stride = w->row_stride_bytes / (int64_t)reel_dtype_bytes(w->dtype);
         const char *rows = (const char *)w->data + w->row_begin * w->row_stride_bytes;
-        REEL_TRY(pack_dnn(device, &spec, rows, w->dtype, &packed->whole, err));
+        REEL_TRY(pack_dnn(device, &spec, rows, w->dtype, packed, err));
         return REEL_OK;
     }
     void *rows = NULL;
     spec.w_stride = w->n_col;
     REEL_TRY(widen(device, w, packed->dtype, rounds, &rows, err));
-    reel_status status = pack_dnn(device, &spec, rows, packed->dtype, &packed->whole, err);
+    reel_status status = pack_dnn(device, &spec, rows, packed->dtype, packed, err);
     free(rows);
     return status;
 }
 
-/* A convolution of a middling picture stands for all: the layout must follow from the kernel's shape alone. */
-static void conv_spec(const reel_packed *packed, int64_t n_in, int64_t n_out, const int64_t kernel[3], reel_dnn_spec *spec)
+#endif
+
+/* ---- convolutions --------------------------------------------------------------------------------------------------------------- */
+
+typedef struct conv_pack_job {
+    const float *rows; /* [n_out][n_in][n_tap] */
+    int64_t n_out, n_in, n_tap, panel;
+    reel_dtype dtype;
+    char *out;
+} conv_pack_job;
+
+/* Panel by panel; element (tap, i) of output channel o goes to k = tap·I + i. */
+static void conv_pack_body(void *context, int64_t begin, int64_t end, int32_t thread)
 {
-    memset(spec, 0, sizeof *spec);
-    spec->kind = REEL_DNN_CONV;
-    spec->x_dtype = (int32_t)packed->dtype;
-    spec->y_dtype = (int32_t)packed->dtype;
-    spec->n_in = n_in;
-    spec->n_out = n_out;
-    for (int i = 0; i < 3; i++) {
-        spec->kernel[i] = kernel[i];
-        spec->stride[i] = 1;
-        spec->out[i] = i == 0 ? 1 : 64;
-        spec->in[i] = spec->out[i] + kernel[i] - 1;
+    (void)thread;
+    const conv_pack_job *job = context;
+    int64_t depth = job->n_tap * job->n_in;
+    for (int64_t p = begin; p < end; p++) {
+        for (int64_t lane = 0; lane < job->panel; lane++) {
+            int64_t o = p * job->panel + lane;
+            for (int64_t k = 0; k < depth; k++) {
+                float f = o < job->n_out ? job->rows[(o * job->n_in + k % job->n_in) * job->n_tap + k / job->n_in] : 0.0F;
+                if (job->dtype == REEL_DTYPE_BF16) {
+                    ((uint16_t *)(void *)job->out)[p * depth * job->panel + (k / 2 * job->panel + lane) * 2 + k % 2] =
+                        reel_bf16_from_f32(f);
+                } else {
+                    ((float *)(void *)job->out)[p * depth * job->panel + k * job->panel + lane] = f;
+                }
+            }
+        }
     }
+}
+
+static reel_status pack_taps(const reel_device *device, const float *rows, int64_t n_out, int64_t n_in, int64_t n_tap,
+                             const reel_packed *packed, reel_packed_part *part, reel_error *err)
+{
+    conv_pack_job job = {.rows = rows, .n_out = n_out, .n_in = n_in, .n_tap = n_tap, .panel = packed->panel, .dtype = packed->dtype};
+    int64_t n_panel = (n_out + job.panel - 1) / job.panel;
+    REEL_TRY(part_new(part, (size_t)(n_panel * job.panel * n_tap * n_in) * reel_dtype_bytes(packed->dtype), err));
+    job.out = part->data;
+    reel_cpu_parallel_for(device, n_panel, &job, conv_pack_body);
+    return REEL_OK;
 }
 
 /* Sums the taps of one row (or column) of a 3-wide kernel that read the same pixel: parity 0 → {0}, {1, 2}; parity 1 → {0, 1}, {2}. */
@@ -127,7 +158,7 @@ static int slot_of(int parity, int tap)
     return parity == 0 ? (tap > 0) : (tap > 1);
 }
 
-static reel_status pack_parity(reel_device *device, const float *rows, int64_t n_out, int64_t n_in, int parity, reel_packed *packed,
+static reel_status pack_parity(const reel_device *device, const float *rows, int64_t n_out, int64_t n_in, int parity, reel_packed *packed,
                                reel_error *err)
 {
     size_t bytes = (size_t)(n_out * n_in) * 4 * sizeof(float);
@@ -138,36 +169,32 @@ static reel_status pack_parity(reel_device *device, const float *rows, int64_t n
             for (int w = 0; w < 3; w++) sums[i * 4 + slot_of(parity >> 1, h) * 2 + slot_of(parity & 1, w)] += rows[i * 9 + h * 3 + w];
         }
     }
-    reel_dnn_spec spec;
-    conv_spec(packed, n_in, n_out, (const int64_t[3]){1, 2, 2}, &spec);
-    reel_status status = pack_dnn(device, &spec, sums, REEL_DTYPE_F32, &packed->parity[parity], err);
+    reel_status status = pack_taps(device, sums, n_out, n_in, 4, packed, &packed->parity[parity], err);
     free(sums);
     return status;
 }
 
-static reel_status pack_conv(reel_device *device, const reel_weight *w, bool rounds, reel_packed *packed, reel_error *err)
+static reel_status pack_conv(const reel_device *device, const reel_weight *w, bool rounds, reel_packed *packed, reel_error *err)
 {
-    int64_t n_out = w->row_end - w->row_begin, n_in = w->n_col / ((int64_t)w->kernel[0] * w->kernel[1] * w->kernel[2]);
+    int64_t n_out = w->row_end - w->row_begin, n_tap = (int64_t)w->kernel[0] * w->kernel[1] * w->kernel[2], n_in = w->n_col / n_tap;
     bool has_parity = w->kernel[0] == 1 && w->kernel[1] == 3 && w->kernel[2] == 3;
-    reel_dnn_spec spec;
     void *rows = NULL;
-    packed->kind = REEL_PACKED_DNN;
+    packed->kind = REEL_PACKED_CONV;
+    packed->panel = reel_cpu_conv_kernels_get(device, packed->dtype)->panel;
+    if (n_out <= packed->panel / 2) packed->panel /= 2;
     REEL_TRY(widen(device, w, REEL_DTYPE_F32, rounds, &rows, err));
-    conv_spec(packed, n_in, n_out, (const int64_t[3]){w->kernel[0], w->kernel[1], w->kernel[2]}, &spec);
-    reel_status status = pack_dnn(device, &spec, rows, REEL_DTYPE_F32, &packed->whole, err);
+    reel_status status = pack_taps(device, rows, n_out, n_in, n_tap, packed, &packed->whole, err);
     for (int i = 0; i < 4 && has_parity && status == REEL_OK; i++) status = pack_parity(device, rows, n_out, n_in, i, packed, err);
     free(rows);
     return status;
 }
 
-#endif
-
 static reel_status pack(reel_device *device, const reel_weight *w, reel_dtype compute, reel_packed *packed, reel_error *err)
 {
     bool rounds = compute == REEL_DTYPE_BF16 && w->dtype != REEL_DTYPE_BF16;
     packed->rounds = rounds;
-#if defined(REEL_WITH_ONEDNN)
     if (w->kernel[0] > 0) return pack_conv(device, w, rounds, packed, err);
+#if defined(REEL_WITH_ONEDNN)
     if (device->isa >= REEL_CPU_ISA_AVX512) return pack_matrix(device, w, rounds, packed, err);
 #endif
     return pack_panels(device, w, rounds, packed, err);
@@ -176,11 +203,7 @@ static reel_status pack(reel_device *device, const reel_weight *w, reel_dtype co
 reel_status reel_cpu_weight_pack(reel_device *device, const reel_weight *weight, reel_dtype compute, reel_packed **out, size_t *bytes,
                                  reel_error *err)
 {
-    bool is_conv = weight->kernel[0] > 0;
-#if defined(REEL_WITH_ONEDNN)
-    is_conv = false;
-#endif
-    if (is_conv || !reel_cpu_kernels_get(device)) { /* the C references read weights as stored */
+    if (!reel_cpu_kernels_get(device)) { /* the C references read weights as stored */
         *out = NULL;
         *bytes = 0;
         return REEL_OK;
@@ -188,6 +211,10 @@ reel_status reel_cpu_weight_pack(reel_device *device, const reel_weight *weight,
     reel_packed *packed = calloc(1, sizeof *packed);
     if (!packed) return no_memory(err, sizeof *packed);
     packed->dtype = reel_cpu_compute_dtype(device, compute);
+    if (weight->kernel[0] > 0) {
+        int64_t n_tap = (int64_t)weight->kernel[0] * weight->kernel[1] * weight->kernel[2];
+        packed->dtype = reel_cpu_conv_dtype(device, compute, weight->n_col / n_tap);
+    }
     packed->row_begin = weight->row_begin;
     packed->row_end = weight->row_end;
     reel_status status = pack(device, weight, compute, packed, err);
@@ -195,7 +222,7 @@ reel_status reel_cpu_weight_pack(reel_device *device, const reel_weight *weight,
         reel_cpu_weight_free(device, packed);
         return status;
     }
-    *bytes = packed->whole.bytes + packed->small_bytes;
+    *bytes = packed->whole.bytes;
     for (int i = 0; i < 4; i++) *bytes += packed->parity[i].bytes;
     *out = packed;
     return REEL_OK;
@@ -207,6 +234,5 @@ void reel_cpu_weight_free(reel_device *device, reel_packed *packed)
     if (!packed) return;
     free(packed->whole.data);
     for (int i = 0; i < 4; i++) free(packed->parity[i].data);
-    free(packed->small);
     free(packed);
 }

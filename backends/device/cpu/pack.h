@@ -8,14 +8,14 @@
 
 typedef enum reel_packed_kind {
     REEL_PACKED_PANELS = 0, /* our f32 panels (kernels.h), for products */
-    REEL_PACKED_DNN = 1 /* a layout of oneDNN's */
+    REEL_PACKED_DNN = 1, /* a layout of oneDNN's, for products */
+    REEL_PACKED_CONV = 2 /* panels of convolution kernels, below */
 } reel_packed_kind;
 
-/* One packed matrix or convolution kernel. */
+/* One convolution kernel: [panels][kt][kh][kw·I][panel], zeroes beyond the last output channel; bf16 in pairs of kw·I. */
 typedef struct reel_packed_part {
     void *data;
     size_t bytes;
-    int32_t layout; /* oneDNN's */
 } reel_packed_part;
 
 struct reel_packed {
@@ -23,15 +23,17 @@ struct reel_packed {
     reel_dtype dtype; /* of the packed elements */
     bool rounds; /* each was rounded to bf16 first, for bf16 inputs */
     int64_t row_begin, row_end;
+    int32_t layout; /* oneDNN's */
+    int32_t panel; /* convolutions: output channels of a panel */
     reel_packed_part whole;
     /* 1×3×3 convolutions: the four 2×2 kernels of an upsampled picture's even and odd rows and columns */
     reel_packed_part parity[4];
-    void *small; /* few output channels: our own order, see conv_small.c; NULL: none */
-    size_t small_bytes;
 };
 
 /* The dtype that products with inputs of `x` compute in. */
 reel_dtype reel_cpu_compute_dtype(const reel_device *device, reel_dtype x);
+/* The same for convolutions: bf16 kernels take channels in pairs. */
+reel_dtype reel_cpu_conv_dtype(const reel_device *device, reel_dtype x, int64_t n_in);
 /* The packed form when it serves this call, else NULL. */
 const reel_packed *reel_cpu_packed_for(const reel_weight *w, reel_dtype compute, bool rounds);
 /* Rows [first, first + n) of a matrix as `dtype`, dense; bf16 inputs want their weights rounded to bf16 even where they compute in f32. */

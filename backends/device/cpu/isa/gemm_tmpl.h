@@ -40,32 +40,48 @@ static void gemm_pack(const reel_weight *w, int64_t row, bool rounds, float *out
     }
 }
 
-/* rows is a constant at every call, so the sums stay in registers. */
-VEC_INLINE void gemm_block(int rows, const float *a, int64_t a_stride, int64_t k, const float *b, float *c, int64_t c_stride, bool adds)
+/* rows and width (vectors) are constants at every call, so the sums stay in registers. */
+VEC_INLINE void gemm_block(int rows, int width, const float *a, int64_t a_stride, int64_t k, const float *b, float *c, int64_t c_stride,
+                           bool adds)
 {
-    vec sum[GEMM_ROWS][2];
+    vec sum[2 * GEMM_ROWS][2];
     for (int r = 0; r < rows; r++) {
-        sum[r][0] = adds ? vec_load(c + r * c_stride) : vec_zero();
-        sum[r][1] = adds ? vec_load(c + r * c_stride + VEC_N) : vec_zero();
+        for (int v = 0; v < width; v++) sum[r][v] = adds ? vec_load(c + r * c_stride + v * VEC_N) : vec_zero();
     }
     for (int64_t i = 0; i < k; i++) {
-        vec b0 = vec_load(b + i * GEMM_PANEL), b1 = vec_load(b + i * GEMM_PANEL + VEC_N);
+        vec line[2];
+        for (int v = 0; v < width; v++) line[v] = vec_load(b + (i * width + v) * VEC_N);
         for (int r = 0; r < rows; r++) {
             vec x = vec_set1(a[r * a_stride + i]);
-            sum[r][0] = vec_fma(x, b0, sum[r][0]);
-            sum[r][1] = vec_fma(x, b1, sum[r][1]);
+            for (int v = 0; v < width; v++) sum[r][v] = vec_fma(x, line[v], sum[r][v]);
         }
     }
     for (int r = 0; r < rows; r++) {
-        vec_store(c + r * c_stride, sum[r][0]);
-        vec_store(c + r * c_stride + VEC_N, sum[r][1]);
+        for (int v = 0; v < width; v++) vec_store(c + r * c_stride + v * VEC_N, sum[r][v]);
     }
+}
+
+VEC_INLINE void gemm_rows(int width, const float *a, int64_t a_stride, int64_t m, int64_t k, const float *b, float *c, int64_t c_stride,
+                          bool adds)
+{
+    int64_t i = 0;
+    for (; i + GEMM_ROWS <= m; i += GEMM_ROWS)
+        gemm_block(GEMM_ROWS, width, a + i * a_stride, a_stride, k, b, c + i * c_stride, c_stride, adds);
+    for (; i + 4 <= m; i += 4) gemm_block(4, width, a + i * a_stride, a_stride, k, b, c + i * c_stride, c_stride, adds);
+    for (; i < m; i++) gemm_block(1, width, a + i * a_stride, a_stride, k, b, c + i * c_stride, c_stride, adds);
 }
 
 static void gemm_product(const float *a, int64_t a_stride, int64_t m, int64_t k, const float *b, float *c, int64_t c_stride, bool adds)
 {
-    int64_t i = 0;
-    for (; i + GEMM_ROWS <= m; i += GEMM_ROWS) gemm_block(GEMM_ROWS, a + i * a_stride, a_stride, k, b, c + i * c_stride, c_stride, adds);
-    for (; i + 4 <= m; i += 4) gemm_block(4, a + i * a_stride, a_stride, k, b, c + i * c_stride, c_stride, adds);
-    for (; i < m; i++) gemm_block(1, a + i * a_stride, a_stride, k, b, c + i * c_stride, c_stride, adds);
+    gemm_rows(2, a, a_stride, m, k, b, c, c_stride, adds);
+}
+
+static void conv_product(const void *a, int64_t a_stride, int64_t m, int64_t k, const void *b, float *c, int64_t c_stride)
+{
+    gemm_rows(2, a, a_stride, m, k, b, c, c_stride, true);
+}
+
+static void conv_narrow(const void *a, int64_t a_stride, int64_t m, int64_t k, const void *b, float *c, int64_t c_stride)
+{
+    gemm_rows(1, a, a_stride, m, k, b, c, c_stride, true);
 }

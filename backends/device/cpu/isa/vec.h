@@ -105,6 +105,15 @@ VEC_INLINE vec vec_odd(vec a)
 {
     return _mm512_movehdup_ps(a);
 }
+/* −|a|, and n where a is negative, else p */
+VEC_INLINE vec vec_negative_abs(vec a)
+{
+    return _mm512_or_ps(a, _mm512_set1_ps(-0.0F));
+}
+VEC_INLINE vec vec_pick_negative(vec a, vec n, vec p)
+{
+    return _mm512_mask_blend_ps(_mm512_movepi32_mask(_mm512_castps_si512(a)), p, n);
+}
 /* How many of the first n lanes are NaN or infinite. */
 VEC_INLINE int32_t vec_count_nonfinite(vec a, int64_t n)
 {
@@ -227,6 +236,14 @@ VEC_INLINE vec vec_odd(vec a)
 {
     return _mm256_movehdup_ps(a);
 }
+VEC_INLINE vec vec_negative_abs(vec a)
+{
+    return _mm256_or_ps(a, _mm256_set1_ps(-0.0F));
+}
+VEC_INLINE vec vec_pick_negative(vec a, vec n, vec p)
+{
+    return _mm256_blendv_ps(p, n, a);
+}
 VEC_INLINE int32_t vec_count_nonfinite(vec a, int64_t n)
 {
     __m256i exponent = _mm256_and_si256(_mm256_castps_si256(a), _mm256_set1_epi32(0x7F800000));
@@ -277,17 +294,24 @@ VEC_INLINE vec vec_exp(vec x)
     return vec_scale2(vec_add(p, vec_set1(1.0F)), n);
 }
 
+/* x / (1 + e^−y) as x·e^y / (1 + e^y) for negative y, so that nothing overflows and tails keep their digits. */
+VEC_INLINE vec vec_logistic_times(vec x, vec y)
+{
+    vec e = vec_exp(vec_negative_abs(y));
+    return vec_div(vec_mul(x, vec_pick_negative(y, e, vec_set1(1.0F))), vec_add(vec_set1(1.0F), e));
+}
+
 /* x / (1 + e^−x) */
 VEC_INLINE vec vec_silu(vec x)
 {
-    return vec_div(x, vec_add(vec_set1(1.0F), vec_exp(vec_sub(vec_zero(), x))));
+    return vec_logistic_times(x, x);
 }
 
 /* 0.5·z·(1 + tanh u) = z / (1 + e^−2u), u = √(2/π)·(z + 0.044715·z³): without the cancellation of 1 + tanh. */
 VEC_INLINE vec vec_gelu_tanh(vec z)
 {
     vec inner = vec_fma(vec_mul(vec_mul(z, z), z), vec_set1(0.044715F), z);
-    return vec_div(z, vec_add(vec_set1(1.0F), vec_exp(vec_mul(inner, vec_set1(-1.59576912160573071F)))));
+    return vec_logistic_times(z, vec_mul(inner, vec_set1(1.59576912160573071F)));
 }
 
 #endif

@@ -48,7 +48,7 @@ typedef struct reel_device_props {
     int32_t has_fast_bf16; /* `--dtype auto` means bf16 */
     size_t alignment_bytes; /* of buffers; a weight read where it lies in a file is aligned to its elements only */
     size_t scratch_bytes; /* upper bound of what operations of this device allocate for themselves */
-    uint32_t weight_dtypes; /* bit (1 << dtype): linears take these as stored */
+    uint32_t weight_dtypes; /* bit (1 << dtype): linears and convolutions take these as stored */
 } reel_device_props;
 
 typedef struct reel_device_vt {

@@ -108,7 +108,7 @@ static bool has_suffix(const char *name, const char *suffix)
 }
 
 /* Bytes of one tensor when loaded: vectors as f32; convolutions in the compute dtype, those behind an upsampling also as four 2×2 kernels; matrices in
- * the compute dtype when packed, as stored otherwise; embedding rows stay in the file. */
+ * the compute dtype when packed, as stored otherwise; what the device does not take as stored is converted first; embedding rows stay in the file. */
 static uint64_t copied_bytes(const reel_stored *t, reel_component component, reel_dtype compute, bool is_packed, uint32_t weight_dtypes)
 {
     uint64_t n = 1;
@@ -118,14 +118,14 @@ static uint64_t copied_bytes(const reel_stored *t, reel_component component, ree
     if (component == REEL_COMPONENT_TEXT_ENCODER && (strcmp(t->name, "shared.weight") == 0 || strstr(t->name, "relative_attention_bias")))
         return 0;
     if (!is_weight || t->n_dim < 2) return 4 * n;
+    const bool is_f8 = t->dtype == REEL_DTYPE_F8_E4M3 || t->dtype == REEL_DTYPE_F8_E5M2, takes_bf16 = (weight_dtypes >> REEL_DTYPE_BF16) & 1U;
+    const uint64_t converted = (weight_dtypes >> t->dtype) & 1U ? 0 : n * (is_f8 && takes_bf16 ? 2 : 4); /* stays beside a packed copy */
     if (component == REEL_COMPONENT_VAE) {
         const uint64_t one = n * reel_dtype_bytes(compute);
-        return strstr(t->name, ".resample.") ? one * 16 / 9 : one;
+        return converted + (strstr(t->name, ".resample.") ? one * 16 / 9 : one);
     }
     const bool is_f32 = strstr(t->name, "time_embedder") || strstr(t->name, "time_proj");
-    if (is_packed) return n * reel_dtype_bytes(is_f32 ? REEL_DTYPE_F32 : compute);
-    const bool as_stored = (weight_dtypes >> t->dtype) & 1U;
-    return as_stored ? 0 : n * 4;
+    return converted + (is_packed ? n * reel_dtype_bytes(is_f32 ? REEL_DTYPE_F32 : compute) : 0);
 }
 
 uint64_t reel_components_copied_bytes(const reel_components *components, reel_component component, const reel_plan *plan)

@@ -107,7 +107,7 @@ static bool lies_well(const reel_weights *w, const reel_stored *t, reel_weight_k
     if (!w->props.is_host_memory) return false;
     const size_t element = reel_dtype_bytes(t->dtype);
     if ((uintptr_t)t->data % element != 0) return false;
-    return kind == REEL_WEIGHT_ROWS || (kind == REEL_WEIGHT_CONV && w->vt->weight_pack) || ((w->props.weight_dtypes >> t->dtype) & 1U);
+    return kind == REEL_WEIGHT_ROWS || ((w->props.weight_dtypes >> t->dtype) & 1U);
 }
 
 static need need_of(const reel_weights *w, const reel_stored *t, reel_weight_kind kind)

@@ -421,6 +421,30 @@ static void test_packing(void **state)
     unmake(&m);
 }
 
+/* A convolution stored in a type that the device does not take is converted before it is packed. */
+static void test_conv_types(void **state)
+{
+    (void)state;
+    uint8_t data[6] = {0xBC, 0x28, 0x7E, 0x88, 0x00, 0x44};
+    made m = make("\"c\":{\"dtype\":\"F8_E4M3\",\"shape\":[2,3,1,1,1],\"data_offsets\":[0,6]}", data, sizeof data, 0);
+    const reel_weight_request request = {"c", REEL_WEIGHT_CONV, false};
+    for (int host = 0; host < 2; host++) {
+        reel_device d = {.is_host_memory = host, .weight_dtypes = sixteen};
+        reel_weights *w = new_weights(m.store, &fake, &d, false);
+        int32_t index = -1;
+        reel_region r;
+        GOOD(reel_weights_add_region(w, &request, 1, &index, &err));
+        GOOD(reel_weights_acquire(w, index, &r, &err));
+        assert_int_equal(r.weight[0].dtype, REEL_DTYPE_BF16);
+        assert_int_equal(r.weight[0].row_stride_bytes, 6);
+        check_values(&d, r.weight[0].data, REEL_DTYPE_BF16);
+        assert_non_null(r.weight[0].packed);
+        reel_weights_release(w, index);
+        done(w, &d);
+    }
+    unmake(&m);
+}
+
 static void test_faults(void **state)
 {
     (void)state;
@@ -513,8 +537,9 @@ static void test_pages(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_matrices), cmocka_unit_test(test_vectors_and_rows),
-                                       cmocka_unit_test(test_f8),       cmocka_unit_test(test_packing),
-                                       cmocka_unit_test(test_faults),   cmocka_unit_test(test_pages)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_matrices),   cmocka_unit_test(test_vectors_and_rows),
+                                       cmocka_unit_test(test_f8),         cmocka_unit_test(test_packing),
+                                       cmocka_unit_test(test_conv_types), cmocka_unit_test(test_faults),
+                                       cmocka_unit_test(test_pages)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

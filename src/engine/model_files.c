@@ -118,7 +118,8 @@ static uint64_t copied_bytes(const reel_stored *t, reel_component component, ree
     if (component == REEL_COMPONENT_TEXT_ENCODER && (strcmp(t->name, "shared.weight") == 0 || strstr(t->name, "relative_attention_bias")))
         return 0;
     if (!is_weight || t->n_dim < 2) return 4 * n;
-    const bool is_f8 = t->dtype == REEL_DTYPE_F8_E4M3 || t->dtype == REEL_DTYPE_F8_E5M2, takes_bf16 = (weight_dtypes >> REEL_DTYPE_BF16) & 1U;
+    const bool is_f8 = t->dtype == REEL_DTYPE_F8_E4M3 || t->dtype == REEL_DTYPE_F8_E5M2,
+               takes_bf16 = (weight_dtypes >> REEL_DTYPE_BF16) & 1U;
     const uint64_t converted = (weight_dtypes >> t->dtype) & 1U ? 0 : n * (is_f8 && takes_bf16 ? 2 : 4); /* stays beside a packed copy */
     if (component == REEL_COMPONENT_VAE) {
         const uint64_t one = n * reel_dtype_bytes(compute);

@@ -17,11 +17,11 @@
 
 /* Ordered: a higher one includes those below. */
 typedef enum reel_cpu_isa {
-    REEL_CPU_ISA_BASE = 0,        /* C only */
-    REEL_CPU_ISA_AVX2 = 1,        /* AVX2, FMA, F16C */
-    REEL_CPU_ISA_AVX512 = 2,      /* AVX-512 F, BW, VL, DQ */
+    REEL_CPU_ISA_BASE = 0, /* C only */
+    REEL_CPU_ISA_AVX2 = 1, /* AVX2, FMA, F16C */
+    REEL_CPU_ISA_AVX512 = 2, /* AVX-512 F, BW, VL, DQ */
     REEL_CPU_ISA_AVX512_BF16 = 3, /* and BF16 */
-    REEL_CPU_ISA_AMX = 4          /* and AMX-TILE, AMX-BF16 (used by oneDNN) */
+    REEL_CPU_ISA_AMX = 4 /* and AMX-TILE, AMX-BF16 (used by oneDNN) */
 } reel_cpu_isa;
 
 /* What this processor and operating system can run. Asks the kernel for the AMX tiles, which a process must do once. */
@@ -38,7 +38,7 @@ struct reel_device {
     /* scratch of one call at a time, grown on first use, per thread and shared */
     void *scratch;
     size_t scratch_bytes;
-    void *pool;   /* plain threads, NULL with OpenMP */
+    void *pool; /* plain threads, NULL with OpenMP */
     void *onednn; /* state of the oneDNN file, NULL without it */
     char cpu_name[64];
 };

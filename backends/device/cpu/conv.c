@@ -14,6 +14,7 @@
 
 enum {
     TILE_PIXELS = 96, /* inputs and sums of a tile stay in the second-level cache up to 192 channels */
+    DEPTH_BYTES = 192 * 4, /* of a product: a panel of 32 takes 24 KiB, and 12 pixels 9 KiB, of the first-level cache */
     BAND_BYTES = 12 << 20, /* widened input rows at a time */
 };
 
@@ -80,11 +81,14 @@ static void add_pixels(const pass *p, const tile_row *r, int64_t begin, int64_t 
     const conv *c = p->c;
     size_t element = reel_dtype_bytes(c->compute);
     int64_t at = (begin * p->cols.stride + p->cols.origin + tap_low) * c->n_in, panel = c->packed->panel;
-    const char *w = r->w + (size_t)(tap_low * c->n_in * panel) * element;
     bool is_narrow = panel < c->conv->panel;
-    (is_narrow ? c->conv->narrow : c->conv->product)(r->line + at * (int64_t)element, p->cols.stride * c->n_in, end - begin,
-                                                     (tap_high - tap_low) * c->n_in, w, r->sum + (begin - r->begin) * c->wide_out,
-                                                     c->wide_out);
+    const char *x = r->line + at * (int64_t)element, *w = r->w + (size_t)(tap_low * c->n_in * panel) * element;
+    int64_t depth = (tap_high - tap_low) * c->n_in, step = DEPTH_BYTES / (int64_t)element;
+    float *sum = r->sum + (begin - r->begin) * c->wide_out;
+    for (int64_t k = 0; k < depth; k += step) {
+        (is_narrow ? c->conv->narrow : c->conv->product)(x + k * (int64_t)element, p->cols.stride * c->n_in, end - begin,
+                                                         least(step, depth - k), w + (size_t)(k * panel) * element, sum, c->wide_out);
+    }
 }
 
 static void add_kernel_row(const pass *p, const tile_row *r)
@@ -155,7 +159,7 @@ static void pass_body(void *context, int64_t begin, int64_t end, int32_t thread)
     int64_t n_panel = c->wide_out / c->packed->panel;
     for (int64_t i = begin; i < end; i++) {
         int64_t group = i % p->n_group, segment = i / p->n_group % p->n_segment, row = p->row_begin + i / p->n_group / p->n_segment;
-        int64_t left = p->cols.n * segment / p->n_segment, right = p->cols.n * (segment + 1) / p->n_segment;
+        int64_t left = segment * TILE_PIXELS, right = least(left + TILE_PIXELS, p->cols.n);
         int64_t panel_begin = group * p->group, panel_end = least(panel_begin + p->group, n_panel);
         memset(sum, 0, (size_t)((right - left) * c->wide_out) * sizeof(float));
         sum_tile(p, row, left, right, panel_begin, panel_end, sum);

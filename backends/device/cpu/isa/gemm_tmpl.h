@@ -44,7 +44,7 @@ static void gemm_pack(const reel_weight *w, int64_t row, bool rounds, float *out
 VEC_INLINE void gemm_block(int rows, int width, const float *a, int64_t a_stride, int64_t k, const float *b, float *c, int64_t c_stride,
                            bool adds)
 {
-    vec sum[2 * GEMM_ROWS][2];
+    vec sum[GEMM_ROWS][2];
     for (int r = 0; r < rows; r++) {
         for (int v = 0; v < width; v++) sum[r][v] = adds ? vec_load(c + r * c_stride + v * VEC_N) : vec_zero();
     }
@@ -61,14 +61,34 @@ VEC_INLINE void gemm_block(int rows, int width, const float *a, int64_t a_stride
     }
 }
 
+/* The last rows go in one block of their number: a single row costs as much as four, the latency of an addition. */
 VEC_INLINE void gemm_rows(int width, const float *a, int64_t a_stride, int64_t m, int64_t k, const float *b, float *c, int64_t c_stride,
                           bool adds)
 {
-    int64_t i = 0;
-    for (; i + GEMM_ROWS <= m; i += GEMM_ROWS)
-        gemm_block(GEMM_ROWS, width, a + i * a_stride, a_stride, k, b, c + i * c_stride, c_stride, adds);
-    for (; i + 4 <= m; i += 4) gemm_block(4, width, a + i * a_stride, a_stride, k, b, c + i * c_stride, c_stride, adds);
-    for (; i < m; i++) gemm_block(1, width, a + i * a_stride, a_stride, k, b, c + i * c_stride, c_stride, adds);
+    for (; m >= GEMM_ROWS; m -= GEMM_ROWS) {
+        gemm_block(GEMM_ROWS, width, a, a_stride, k, b, c, c_stride, adds);
+        a += GEMM_ROWS * a_stride;
+        c += GEMM_ROWS * c_stride;
+    }
+    switch (m) {
+#define GEMM_REST(rows) \
+    case rows: gemm_block(rows, width, a, a_stride, k, b, c, c_stride, adds); break;
+        GEMM_REST(1)
+        GEMM_REST(2)
+        GEMM_REST(3)
+        GEMM_REST(4)
+        GEMM_REST(5)
+#if defined(__AVX512F__)
+        GEMM_REST(6)
+        GEMM_REST(7)
+        GEMM_REST(8)
+        GEMM_REST(9)
+        GEMM_REST(10)
+        GEMM_REST(11)
+#endif
+#undef GEMM_REST
+    default: break;
+    }
 }
 
 static void gemm_product(const float *a, int64_t a_stride, int64_t m, int64_t k, const float *b, float *c, int64_t c_stride, bool adds)

@@ -45,10 +45,28 @@ INLINE void block(int rows, int width, const uint16_t *a, int64_t a_stride, int6
 
 INLINE void rows_of(int width, const uint16_t *a, int64_t a_stride, int64_t m, int64_t k, const uint16_t *b, float *c, int64_t c_stride)
 {
-    int64_t i = 0;
-    for (; i + ROWS <= m; i += ROWS) block(ROWS, width, a + i * a_stride, a_stride, k, b, c + i * c_stride, c_stride);
-    for (; i + 4 <= m; i += 4) block(4, width, a + i * a_stride, a_stride, k, b, c + i * c_stride, c_stride);
-    for (; i < m; i++) block(1, width, a + i * a_stride, a_stride, k, b, c + i * c_stride, c_stride);
+    for (; m >= ROWS; m -= ROWS) {
+        block(ROWS, width, a, a_stride, k, b, c, c_stride);
+        a += ROWS * a_stride;
+        c += ROWS * c_stride;
+    }
+    switch (m) {
+#define REST(rows) \
+    case rows: block(rows, width, a, a_stride, k, b, c, c_stride); break;
+        REST(1)
+        REST(2)
+        REST(3)
+        REST(4)
+        REST(5)
+        REST(6)
+        REST(7)
+        REST(8)
+        REST(9)
+        REST(10)
+        REST(11)
+#undef REST
+    default: break;
+    }
 }
 
 static void product(const void *a, int64_t a_stride, int64_t m, int64_t k, const void *b, float *c, int64_t c_stride)

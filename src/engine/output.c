@@ -68,6 +68,13 @@ static reel_status check_names(const reel_request *q, const reel_plan *p, reel_e
                          "several clips cannot go to standard output\ngiven: -o -, %d clips\nallowed: one clip\nremedy: -o clip-%%03d.y4m",
                          (int)n);
     }
+    const char *begin = NULL, *end = NULL;
+    if (find_pattern(q->output, &begin, &end) && reel_has_pattern(end)) {
+        return REEL_FAIL(err, REEL_E_ARGUMENT,
+                         "a name with two places for the clip's number\ngiven: -o %s\nallowed: one %%d or %%0Nd, such as "
+                         "clip-%%03d.mp4\nremedy: correct -o",
+                         q->output);
+    }
     if (!reel_has_pattern(q->output) || (format == REEL_MEDIA_PNG && q->output[strlen(q->output) - 1] != '/')) {
         return REEL_FAIL(err, REEL_E_ARGUMENT,
                          "several clips need a name with a number in it\ngiven: -o %s, %d clips\nallowed: one %%d or %%0Nd, such as "

@@ -54,7 +54,12 @@ static reel_status find_key(const cli_args *args, const char *key, const char *p
     static const char *const no_keys[] = {"config", "help", "from"};
     const cli_option *option = cli_option_find(args->command, key, strlen(key));
     for (size_t i = 0; option && i < REEL_COUNT(no_keys); i++) {
-        if (strcmp(option->key, no_keys[i]) == 0) option = NULL;
+        if (strcmp(option->key, no_keys[i]) != 0) continue;
+        return REEL_FAIL(
+            err, REEL_E_ARGUMENT,
+            "a setting that a file may not hold\ngiven: \"%.60s\" in %s\nallowed: the keys that docs/options.md lists, save config, "
+            "from and help\nremedy: give it on the command line",
+            key, path);
     }
     if (option) {
         *out = option;

@@ -37,6 +37,10 @@ reel_status reel_map_file(const char *path, reel_mapping *out, reel_error *err)
     int keep = errno;
     (void)close(fd);
     errno = keep;
+    if (data == MAP_FAILED && keep == ENOMEM) {
+        return REEL_FAIL(err, REEL_E_MEMORY, "not enough address space to map a file\ngiven: %s\nremedy: raise the limit (ulimit -v)",
+                         path);
+    }
     if (data == MAP_FAILED) return io_fail(err, "a file cannot be mapped into memory", path, "check limits on address space (ulimit -v)");
     out->data = data;
     out->bytes = (size_t)st.st_size;

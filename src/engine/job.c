@@ -37,8 +37,14 @@ static bool is_cancelled(const job *j)
     return j->callbacks && j->callbacks->cancel && *j->callbacks->cancel;
 }
 
+/* After every step: a preview that could not be stored stops the job here, long before its clip would be written. */
 static reel_status job_agree(void *user, reel_error *err)
 {
+    const job *j = user;
+    if (j->preview_error.code != REEL_OK) {
+        if (err) *err = j->preview_error;
+        return j->preview_error.code;
+    }
     if (!is_cancelled(user)) return REEL_OK;
     return REEL_FAIL(err, REEL_E_CANCELLED, "cancelled\nremedy: start again; `reel plan` estimates the time");
 }
@@ -199,9 +205,7 @@ static reel_status run_pipeline(job *j, reel_error *err)
                                     .dump_dir = j->request->dump_dir};
     const reel_pipeline_input input = {
         .prompt = j->request->prompt, .n_prompt = j->request->n_prompt, .negative = negative, .seed = j->seed};
-    REEL_TRY(reel_pipeline_run(&pipeline, &input, err));
-    if (j->preview_error.code != REEL_OK && err) *err = j->preview_error;
-    return j->preview_error.code;
+    return reel_pipeline_run(&pipeline, &input, err);
 }
 
 static reel_status make_record(job *j, char **out, reel_error *err)

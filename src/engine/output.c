@@ -57,6 +57,38 @@ reel_status reel_expand_pattern(const char *path, int32_t index, char *out, size
     return REEL_OK;
 }
 
+/* NAME.json beside the clip. */
+static reel_status sidecar_path(const char *clip, char *out, size_t out_bytes, reel_error *err)
+{
+    const char *slash = strrchr(clip, '/'), *dot = strrchr(clip, '.');
+    int n = dot && (!slash || dot > slash + 1) ? (int)(dot - clip) : (int)strlen(clip);
+    while (n > 1 && clip[n - 1] == '/') n--;
+    if ((size_t)snprintf(out, out_bytes, "%.*s.json", n, clip) >= out_bytes) {
+        return REEL_FAIL(err, REEL_E_ARGUMENT, "the name of the side file is too long\ngiven: %s\nremedy: use a shorter path", clip);
+    }
+    return REEL_OK;
+}
+
+/* Before the work starts: a side file that cannot be written would otherwise fail a clip that is already there. */
+static reel_status check_sidecar(const reel_request *q, const char *clip, reel_error *err)
+{
+    char path[REEL_PATH_MAX];
+    if (!q->sidecar || strcmp(clip, "-") == 0) return REEL_OK;
+    REEL_TRY(sidecar_path(clip, path, sizeof path, err));
+    if (reel_path_is_dir(path)) {
+        return REEL_FAIL(err, REEL_E_IO,
+                         "the side file cannot be written\ngiven: --sidecar, and %s is a folder\nremedy: choose another name with -o",
+                         path);
+    }
+    if (q->no_clobber && reel_path_is_file(path)) {
+        return REEL_FAIL(err, REEL_E_IO,
+                         "the output exists and may not be replaced\ngiven: %s with --no-clobber\nremedy: choose another name or leave out "
+                         "--no-clobber",
+                         path);
+    }
+    return REEL_OK;
+}
+
 static reel_status check_names(const reel_request *q, const reel_plan *p, reel_error *err)
 {
     const int32_t n = p->n_prompt * p->n_clip;
@@ -67,6 +99,13 @@ static reel_status check_names(const reel_request *q, const reel_plan *p, reel_e
         return REEL_FAIL(err, REEL_E_ARGUMENT,
                          "several clips cannot go to standard output\ngiven: -o -, %d clips\nallowed: one clip\nremedy: -o clip-%%03d.y4m",
                          (int)n);
+    }
+    const char *begin = NULL, *end = NULL;
+    if (find_pattern(q->output, &begin, &end) && reel_has_pattern(end)) {
+        return REEL_FAIL(err, REEL_E_ARGUMENT,
+                         "a name with two places for the clip's number\ngiven: -o %s\nallowed: one %%d or %%0Nd, such as "
+                         "clip-%%03d.mp4\nremedy: correct -o",
+                         q->output);
     }
     if (!reel_has_pattern(q->output) || (format == REEL_MEDIA_PNG && q->output[strlen(q->output) - 1] != '/')) {
         return REEL_FAIL(err, REEL_E_ARGUMENT,
@@ -99,6 +138,7 @@ reel_status reel_clip_output_new(const reel_request *request, const reel_plan *p
             REEL_TRY_GOTO(reel_expand_pattern(request->output, i, o->path, sizeof o->path, err), cleanup);
         }
         REEL_TRY_GOTO(reel_media_check(o->path, &o->options, err), cleanup);
+        REEL_TRY_GOTO(check_sidecar(request, o->path, err), cleanup);
     }
     *out = o;
     return REEL_OK;
@@ -139,12 +179,7 @@ reel_status reel_clip_output_frames(reel_clip_output *o, const uint8_t *rgb, int
 static reel_status write_sidecar(const reel_clip_output *o, reel_error *err)
 {
     char path[REEL_PATH_MAX];
-    const char *slash = strrchr(o->path, '/'), *dot = strrchr(o->path, '.');
-    int n = dot && (!slash || dot > slash + 1) ? (int)(dot - o->path) : (int)strlen(o->path);
-    while (n > 1 && o->path[n - 1] == '/') n--;
-    if ((size_t)snprintf(path, sizeof path, "%.*s.json", n, o->path) >= sizeof path) {
-        return REEL_FAIL(err, REEL_E_ARGUMENT, "the name of the side file is too long\ngiven: %s\nremedy: use a shorter path", o->path);
-    }
+    REEL_TRY(sidecar_path(o->path, path, sizeof path, err));
     return reel_write_file(path, o->settings, strlen(o->settings), o->request->no_clobber, err);
 }
 

@@ -64,7 +64,25 @@ static int64_t frames_that_fit(const reel_plan *p, const reel_plan_bytes *b, uin
     return (lat_t - 1) * ((p->n_frame - 1) / (p->lat_t - 1)) + 1;
 }
 
-static reel_status refuse(const reel_plan *p, const reel_plan_bytes *b, uint64_t available, reel_error *err)
+/* A size of the same shape that would fit in every phase, by scaling what grows with the area; 0 when none does. A twentieth is left as margin,
+ * since parts of the arenas do not shrink. */
+static int64_t size_that_fits(const reel_plan *p, const reel_model *m, const reel_plan_bytes *b, uint64_t available, int64_t *height)
+{
+    const int64_t multiple = reel_model_size_multiple(m);
+    double part = 1.0;
+    for (int32_t i = 0; i < p->n_phase; i++) {
+        const reel_plan_phase *f = &p->phase[i];
+        const uint64_t fixed = f->weights_bytes + b->process + b->device_scratch, grows = f->total_bytes - fixed;
+        if (strcmp(f->name, "text") == 0 || f->total_bytes <= available) continue;
+        if (fixed >= available) return 0;
+        part = fmin(part, 0.95 * (double)(available - fixed) / (double)grows);
+    }
+    const int64_t w = (int64_t)((double)p->px_w * sqrt(part)) / multiple * multiple;
+    *height = (int64_t)((double)p->px_h * sqrt(part)) / multiple * multiple;
+    return w > 0 && *height > 0 && part < 1.0 ? w : 0;
+}
+
+static reel_status refuse(const reel_plan *p, const reel_model *m, const reel_plan_bytes *b, uint64_t available, reel_error *err)
 {
     const reel_plan_phase *worst = &p->phase[0];
     for (int32_t i = 1; i < p->n_phase; i++) {
@@ -78,6 +96,8 @@ static reel_status refuse(const reel_plan *p, const reel_plan_bytes *b, uint64_t
     }
     int64_t frames = strcmp(worst->name, "denoise") == 0 ? frames_that_fit(p, b, available) : 0;
     if (frames > 0) n += (size_t)snprintf(remedy + n, sizeof remedy - n, "--frames %lld fits; ", (long long)frames);
+    int64_t h = 0, w = size_that_fits(p, m, b, available, &h);
+    if (w > 0) n += (size_t)snprintf(remedy + n, sizeof remedy - n, "--size %lldx%lld should fit; ", (long long)w, (long long)h);
     (void)snprintf(remedy + n, sizeof remedy - n, "%sa smaller --size, or a machine with more memory", n > 0 ? "or " : "choose ");
     return REEL_FAIL(err, REEL_E_MEMORY,
                      "not enough memory for this clip\ngiven: %lldx%lld, %lld frames need %.2f GiB in the phase \"%s\"\nallowed: %.2f GiB "
@@ -121,6 +141,6 @@ reel_status reel_plan_fit(reel_plan *plan, const reel_model *model, const reel_p
         if (plan->peak_bytes <= available) reel_plan_note(plan, "memory is short: all clips are denoised before the first is decoded");
     }
     plan->hash = reel_plan_hash(plan);
-    if (plan->peak_bytes > available) return refuse(plan, bytes, available, err);
+    if (plan->peak_bytes > available) return refuse(plan, model, bytes, available, err);
     return REEL_OK;
 }

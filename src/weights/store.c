@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/json.h"
@@ -64,7 +65,13 @@ static reel_status add_file(reel_store *store, const char *path, const uint8_t *
     if (borrowed) {
         f->mapping = (reel_mapping){.data = borrowed, .bytes = bytes};
     } else {
-        REEL_TRY(reel_map_file(path, &f->mapping, err));
+        reel_status status = reel_map_file(path, &f->mapping, err);
+        struct stat st;
+        if (status == REEL_E_IO && stat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == 0) {
+            return REEL_FAIL(err, REEL_E_MODEL,
+                             "not a safetensors file\ngiven: %s has 0 bytes\nallowed: at least 8\nremedy: fetch the file again", path);
+        }
+        if (status != REEL_OK) return reel_trace(err, status, __FILE__, __LINE__);
         f->is_mapped = true;
     }
     return reel_store_add(store, f, err);

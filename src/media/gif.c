@@ -135,7 +135,7 @@ static reel_status make_graph(reel_writer *w, const char *text, int n_source, co
                      i, size[i][0], size[i][1], av_get_pix_fmt_name(AV_PIX_FMT_RGB32), i);
     }
     n += snprintf(whole + n, sizeof whole - (size_t)n, "%s,buffersink@out", text);
-    assert(n > 0 && (size_t)n < sizeof whole);
+    if ((size_t)n >= sizeof whole) r = AVERROR(EINVAL);
     if (r >= 0) r = avfilter_graph_parse2(s->graph, whole, &in, &out);
     avfilter_inout_free(&in);
     avfilter_inout_free(&out);

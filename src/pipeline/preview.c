@@ -88,7 +88,7 @@ void reel_preview_picture(const reel_plan *plan, int32_t z, const float *factors
             float v = factors[3 * z + c];
             for (int32_t k = 0; k < z; k++) v += factors[3 * k + c] * frame[k * volume + i];
             v = v * 0.5F + 0.5F;
-            v = v < 0.0F ? 0.0F : v > 1.0F ? 1.0F : v;
+            v = v >= 0.0F ? (v <= 1.0F ? v : 1.0F) : 0.0F; /* NaN too: the step's own check ends the job */
             rgb[3 * i + c] = (uint8_t)lrintf(v * 255.0F);
         }
     }

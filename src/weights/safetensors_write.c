@@ -17,8 +17,9 @@ static json_t *entry_json(const reel_tensor *t, size_t begin)
 {
     json_t *shape = json_array();
     for (int32_t i = 0; shape && i < t->n_dim; i++) (void)json_array_append_new(shape, json_integer(t->extent[i]));
+    const size_t end = begin + reel_tensor_bytes(t);
     return json_pack("{s:s,s:o,s:[I,I]}", "dtype", reel_dtype_name(t->dtype), "shape", shape, "data_offsets", (json_int_t)begin,
-                     (json_int_t)(begin + reel_tensor_bytes(t)));
+                     (json_int_t)end);
 }
 
 static reel_status refuse(const char *path, const char *name, const char *what, reel_error *err)

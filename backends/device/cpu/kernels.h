@@ -24,7 +24,13 @@ typedef struct reel_cpu_conv_kernels {
     int32_t panel;
     void (*product)(const void *a, int64_t a_stride, int64_t m, int64_t k, const void *b, float *c, int64_t c_stride);
     void (*narrow)(const void *a, int64_t a_stride, int64_t m, int64_t k, const void *b, float *c, int64_t c_stride);
+    /* Up to REEL_CPU_DOT_MAX outputs, where panels would be mostly zeroes: lanes run over k. b [n_out][b_stride], c [m][n_out][lanes]. */
+    int32_t lanes;
+    void (*dot)(const void *a, int64_t a_stride, int64_t m, int64_t k, const void *b, int64_t b_stride, int32_t n_out, float *c);
+    void (*add_lanes)(const float *c, int64_t n, float *out); /* out [n]: the sum of each [lanes] */
 } reel_cpu_conv_kernels;
+
+enum { REEL_CPU_DOT_MAX = 4 };
 
 typedef struct reel_cpu_kernels {
     reel_cpu_gemm_kernels gemm;

@@ -16,7 +16,8 @@ enum {
     TILE_K = 256,
     PANEL_BYTES = 16 << 20, /* widened weights at a time: a few panels stay in the third-level cache */
     BLOCK_BYTES = 8 << 20, /* staged rows at a time */
-    COLUMN_STEP = 64
+    STAGED_COLUMNS = 1024, /* with blocks of 2,048 rows: their weights are read from memory a few times only */
+    COLUMN_STEP = 64,
 };
 
 /* One call, and how it is cut. */
@@ -375,9 +376,11 @@ static void plan_cut(plan *p)
     p->n_step = p->widens_w ? clamp(PANEL_BYTES / k_bytes / COLUMN_STEP * COLUMN_STEP, COLUMN_STEP, p->n) : p->n;
     if (p->n_step > p->n) p->n_step = p->n;
     if (p->n_step < p->n && p->uses_dnn) p->stages_y = true; /* a part of y's columns is not dense */
+    if (p->uses_dnn && p->stages_y && !p->packed) p->n_step = clamp(p->n_step, 1, STAGED_COLUMNS);
     p->m_step = p->m;
     if (p->widens_x || p->stages_y) {
-        int64_t widest = p->stages_y && p->n_step > p->k ? p->n_step : p->k;
+        int64_t widest = p->stages_y ? p->n_step : 1;
+        if ((p->widens_x || p->rank_max > 0) && widest < p->k) widest = p->k;
         p->m_step = clamp(BLOCK_BYTES / (widest * (int64_t)sizeof(float)) / 16 * 16, 16, p->m);
         if (p->m_step > p->m) p->m_step = p->m;
     }

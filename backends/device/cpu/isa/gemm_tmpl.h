@@ -105,3 +105,53 @@ static void conv_narrow(const void *a, int64_t a_stride, int64_t m, int64_t k, c
 {
     gemm_rows(1, a, a_stride, m, k, b, c, c_stride, true);
 }
+
+/* ---- few outputs: lanes over k ------------------------------------------------------------------------------------------------- */
+
+enum { DOT_ROWS = GEMM_ROWS / 3 }; /* with four outputs: 16 of 32, 8 of 16 registers */
+
+VEC_INLINE void dot_block(int rows, int n_out, const float *a, int64_t a_stride, int64_t k, const float *b, int64_t b_stride, float *c)
+{
+    vec sum[DOT_ROWS][REEL_CPU_DOT_MAX];
+    for (int r = 0; r < rows; r++) {
+        for (int o = 0; o < n_out; o++) sum[r][o] = vec_load(c + (r * n_out + o) * VEC_N);
+    }
+    for (int64_t i = 0; i < k; i += VEC_N) {
+        vec w[REEL_CPU_DOT_MAX];
+        for (int o = 0; o < n_out; o++) w[o] = load_tail(b + o * b_stride + i, k - i);
+        for (int r = 0; r < rows; r++) {
+            vec x = load_tail(a + r * a_stride + i, k - i);
+            for (int o = 0; o < n_out; o++) sum[r][o] = vec_fma(x, w[o], sum[r][o]);
+        }
+    }
+    for (int r = 0; r < rows; r++) {
+        for (int o = 0; o < n_out; o++) vec_store(c + (r * n_out + o) * VEC_N, sum[r][o]);
+    }
+}
+
+VEC_INLINE void dot_rows(int n_out, const float *a, int64_t a_stride, int64_t m, int64_t k, const float *b, int64_t b_stride, float *c)
+{
+    for (; m >= DOT_ROWS; m -= DOT_ROWS) {
+        dot_block(DOT_ROWS, n_out, a, a_stride, k, b, b_stride, c);
+        a += DOT_ROWS * a_stride;
+        c += DOT_ROWS * n_out * VEC_N;
+    }
+    for (; m > 0; m--) {
+        dot_block(1, n_out, a, a_stride, k, b, b_stride, c);
+        a += a_stride;
+        c += n_out * VEC_N;
+    }
+}
+
+static void conv_dot(const void *a, int64_t a_stride, int64_t m, int64_t k, const void *b, int64_t b_stride, int32_t n_out, float *c)
+{
+    if (n_out == 1) dot_rows(1, a, a_stride, m, k, b, b_stride, c);
+    if (n_out == 2) dot_rows(2, a, a_stride, m, k, b, b_stride, c);
+    if (n_out == 3) dot_rows(3, a, a_stride, m, k, b, b_stride, c);
+    if (n_out == 4) dot_rows(4, a, a_stride, m, k, b, b_stride, c);
+}
+
+static void conv_add_lanes(const float *c, int64_t n, float *out)
+{
+    for (int64_t i = 0; i < n; i++) out[i] = vec_sum(vec_load(c + i * VEC_N));
+}

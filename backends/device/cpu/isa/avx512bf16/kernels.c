@@ -79,4 +79,62 @@ static void narrow(const void *a, int64_t a_stride, int64_t m, int64_t k, const 
     rows_of(1, a, a_stride, m, k, b, c, c_stride);
 }
 
-const reel_cpu_conv_kernels reel_cpu_conv_avx512bf16 = {.panel = 2 * LANES, .product = product, .narrow = narrow};
+/* ---- few outputs: lanes over pairs of k ------------------------------------------------------------------------------------------ */
+
+enum { DOT_ROWS = 4, PAIRS = 2 * LANES };
+
+/* Of the last n elements; the lanes beyond are zero. */
+INLINE __m512bh line_n(const uint16_t *p, int64_t n)
+{
+    if (n >= PAIRS) return line(p);
+    return (__m512bh)_mm512_maskz_loadu_epi16((__mmask32)((1U << n) - 1U), p);
+}
+
+INLINE void dot_block(int rows, int n_out, const uint16_t *a, int64_t a_stride, int64_t k, const uint16_t *b, int64_t b_stride, float *c)
+{
+    __m512 sum[DOT_ROWS][REEL_CPU_DOT_MAX];
+    for (int r = 0; r < rows; r++) {
+        for (int o = 0; o < n_out; o++) sum[r][o] = _mm512_loadu_ps(c + (r * n_out + o) * LANES);
+    }
+    for (int64_t i = 0; i < k; i += PAIRS) {
+        __m512bh w[REEL_CPU_DOT_MAX];
+        for (int o = 0; o < n_out; o++) w[o] = line_n(b + o * b_stride + i, k - i);
+        for (int r = 0; r < rows; r++) {
+            __m512bh x = line_n(a + r * a_stride + i, k - i);
+            for (int o = 0; o < n_out; o++) sum[r][o] = _mm512_dpbf16_ps(sum[r][o], x, w[o]);
+        }
+    }
+    for (int r = 0; r < rows; r++) {
+        for (int o = 0; o < n_out; o++) _mm512_storeu_ps(c + (r * n_out + o) * LANES, sum[r][o]);
+    }
+}
+
+INLINE void dot_rows(int n_out, const uint16_t *a, int64_t a_stride, int64_t m, int64_t k, const uint16_t *b, int64_t b_stride, float *c)
+{
+    for (; m >= DOT_ROWS; m -= DOT_ROWS) {
+        dot_block(DOT_ROWS, n_out, a, a_stride, k, b, b_stride, c);
+        a += DOT_ROWS * a_stride;
+        c += DOT_ROWS * n_out * LANES;
+    }
+    for (; m > 0; m--) {
+        dot_block(1, n_out, a, a_stride, k, b, b_stride, c);
+        a += a_stride;
+        c += n_out * LANES;
+    }
+}
+
+static void dot(const void *a, int64_t a_stride, int64_t m, int64_t k, const void *b, int64_t b_stride, int32_t n_out, float *c)
+{
+    if (n_out == 1) dot_rows(1, a, a_stride, m, k, b, b_stride, c);
+    if (n_out == 2) dot_rows(2, a, a_stride, m, k, b, b_stride, c);
+    if (n_out == 3) dot_rows(3, a, a_stride, m, k, b, b_stride, c);
+    if (n_out == 4) dot_rows(4, a, a_stride, m, k, b, b_stride, c);
+}
+
+static void add_lanes(const float *c, int64_t n, float *out)
+{
+    for (int64_t i = 0; i < n; i++) out[i] = _mm512_reduce_add_ps(_mm512_loadu_ps(c + i * LANES));
+}
+
+const reel_cpu_conv_kernels reel_cpu_conv_avx512bf16 = {
+    .panel = 2 * LANES, .product = product, .narrow = narrow, .lanes = LANES, .dot = dot, .add_lanes = add_lanes};

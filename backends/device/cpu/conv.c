@@ -85,7 +85,15 @@ static void add_pixels(const pass *p, const tile_row *r, int64_t begin, int64_t 
     const char *x = r->line + (begin * p->cols.stride + p->cols.origin + tap_low) * c->n_in * element;
     float *sum = r->sum + (begin - r->begin) * c->sum_stride;
     if (c->packed->is_dot) {
-        c->conv->dot(x, x_stride, end - begin, depth, r->w + tap_low * c->n_in * element, row_depth, (int32_t)panel, sum);
+        reel_cpu_dot dot = {.a = x,
+                            .b = r->w + tap_low * c->n_in * element,
+                            .a_stride = x_stride,
+                            .b_stride = row_depth,
+                            .m = end - begin,
+                            .k = depth,
+                            .n_out = (int32_t)panel,
+                            .c = sum};
+        c->conv->dot(&dot);
         return;
     }
     const char *w = r->w + tap_low * c->n_in * panel * element;

@@ -73,7 +73,12 @@ static void product_body(void *context, int64_t begin, int64_t end, int32_t thre
             int64_t depth = clamp(job->k - k, 0, TILE_K);
             for (int64_t c = 0; c < n; c += gemm->panel) {
                 const float *panel = job->w + (col + c) * job->k + k * gemm->panel;
-                gemm->product(job->x + row * job->x_stride + k, job->x_stride, m, depth, panel, tile + c, width, k > 0);
+                const float *x = job->x + row * job->x_stride + k;
+                if (k == 0) {
+                    gemm->product(x, job->x_stride, m, depth, panel, tile + c, width);
+                } else {
+                    job->p->kernels->conv.product(x, job->x_stride, m, depth, panel, tile + c, width);
+                }
             }
         }
         size_t bytes = reel_dtype_bytes(job->y_dtype);
@@ -249,14 +254,14 @@ static void add_low_rank(const plan *p, const reel_low_rank *lr, const block *b,
     int64_t bytes = (int64_t)reel_dtype_bytes(lr->dtype);
     reel_weight a = {
         .dtype = lr->dtype, .n_row = lr->rank, .n_col = p->k, .row_stride_bytes = p->k * bytes, .row_end = lr->rank, .data = lr->a};
-    reel_weight w = {.dtype = lr->dtype,
-                     .n_row = p->op->w.n_row,
-                     .n_col = lr->rank,
-                     .row_stride_bytes = lr->rank * bytes,
-                     .row_end = row + b->n,
-                     .data = lr->b};
+    reel_weight rows = {.dtype = lr->dtype,
+                        .n_row = p->op->w.n_row,
+                        .n_col = lr->rank,
+                        .row_stride_bytes = lr->rank * bytes,
+                        .row_end = row + b->n,
+                        .data = lr->b};
     reel_cpu_pack_panels(p->device, &a, 0, lr->rank, false, p->a);
-    reel_cpu_pack_panels(p->device, &w, row, b->n, false, p->b);
+    reel_cpu_pack_panels(p->device, &rows, row, b->n, false, p->b);
     product_job inner = {.p = p,
                          .x = p->x32,
                          .w = p->a,
@@ -276,7 +281,12 @@ static void add_low_rank(const plan *p, const reel_low_rank *lr, const block *b,
         for (int64_t r = 0; r < lr->rank; r++) p->t[i * wide + r] *= lr->scale;
     }
     for (int64_t c = 0; c < b->n; c += panel) {
-        p->kernels->gemm.product(p->t, wide, b->m, lr->rank, p->b + c * lr->rank, p->add + c, p->add_stride, adds);
+        const float *w = p->b + c * lr->rank;
+        if (adds) {
+            p->kernels->conv.product(p->t, wide, b->m, lr->rank, w, p->add + c, p->add_stride);
+        } else {
+            p->kernels->gemm.product(p->t, wide, b->m, lr->rank, w, p->add + c, p->add_stride);
+        }
     }
 }
 

@@ -7,7 +7,7 @@
 
 Both peers run in a process of their own, are loaded and warm, and decode the same latents (float32, not normalised) in turn, so a disturbance meets
 both. Peak memory is the process's largest resident size during the decode above its resident size before it. Every sample is a row of
-the CSV; the last line printed compares medians and the frames themselves. --lock: a file locked around each pair, where several
+the CSV, with the machine's load (2 when nothing else runs); the last line printed compares medians and the frames themselves. --lock: a file locked around each pair, where several
 benchmarks share a machine."""
 import argparse
 import csv
@@ -118,6 +118,7 @@ def main():
                 s = sample(running[name])
                 rows.append({"peer": name, "dtype": a.dtype, "size": a.size, "latent_frames": a.latents, "pair": pair, "warm_up": int(pair == 0),
                              "chunk_frames": a.chunk if name == "reel" else "", "seconds": round(s["seconds"], 3),
+                             "load": round(os.getloadavg()[0], 1),
                              "peak_above_mb": round((s["resident_peak"] - s["resident_before"]) / 1e6, 1), "session_mb": round(s["session"] / 1e6, 1),
                              "packed_weights_mb": round(s["packed_weights"] / 1e6, 1), "device": s["device"], "isa": s["isa"], "library": s["library"]})
                 print(rows[-1], flush=True)

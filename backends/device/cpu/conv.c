@@ -27,6 +27,7 @@ typedef struct conv {
     const reel_packed *packed;
     reel_dtype compute;
     int64_t n_in, n_out, wide_out, height, width; /* wide_out: whole panels; height and width of x */
+    int64_t sum_stride; /* floats of a pixel's sums: wide_out, or lanes of each output */
     int64_t up; /* 2 where upsampled rows are written out, else 1 */
     int64_t pad[4]; /* with halo sides at 0 */
 } conv;
@@ -79,15 +80,27 @@ typedef struct tile_row {
 static void add_pixels(const pass *p, const tile_row *r, int64_t begin, int64_t end, int64_t tap_low, int64_t tap_high)
 {
     const conv *c = p->c;
-    size_t element = reel_dtype_bytes(c->compute);
-    int64_t at = (begin * p->cols.stride + p->cols.origin + tap_low) * c->n_in, panel = c->packed->panel;
+    int64_t element = (int64_t)reel_dtype_bytes(c->compute), panel = c->packed->panel, x_stride = p->cols.stride * c->n_in;
+    int64_t depth = (tap_high - tap_low) * c->n_in, step = DEPTH_BYTES / element, row_depth = p->cols.kernel * c->n_in;
+    const char *x = r->line + (begin * p->cols.stride + p->cols.origin + tap_low) * c->n_in * element;
+    float *sum = r->sum + (begin - r->begin) * c->sum_stride;
+    if (c->packed->is_dot) {
+        reel_cpu_dot dot = {.a = x,
+                            .b = r->w + tap_low * c->n_in * element,
+                            .a_stride = x_stride,
+                            .b_stride = row_depth,
+                            .m = end - begin,
+                            .k = depth,
+                            .n_out = (int32_t)panel,
+                            .c = sum};
+        c->conv->dot(&dot);
+        return;
+    }
+    const char *w = r->w + tap_low * c->n_in * panel * element;
     bool is_narrow = panel < c->conv->panel;
-    const char *x = r->line + at * (int64_t)element, *w = r->w + (size_t)(tap_low * c->n_in * panel) * element;
-    int64_t depth = (tap_high - tap_low) * c->n_in, step = DEPTH_BYTES / (int64_t)element;
-    float *sum = r->sum + (begin - r->begin) * c->wide_out;
     for (int64_t k = 0; k < depth; k += step) {
-        (is_narrow ? c->conv->narrow : c->conv->product)(x + k * (int64_t)element, p->cols.stride * c->n_in, end - begin,
-                                                         least(step, depth - k), w + (size_t)(k * panel) * element, sum, c->wide_out);
+        (is_narrow ? c->conv->narrow : c->conv->product)(x + k * element, x_stride, end - begin, least(step, depth - k),
+                                                         w + k * panel * element, sum, c->sum_stride);
     }
 }
 
@@ -156,14 +169,17 @@ static void pass_body(void *context, int64_t begin, int64_t end, int32_t thread)
     const pass *p = context;
     const conv *c = p->c;
     float *sum = (float *)(void *)(p->scratch + (size_t)thread * p->scratch_step);
+    float few[TILE_PIXELS * REEL_CPU_DOT_MAX];
     int64_t n_panel = c->wide_out / c->packed->panel;
     for (int64_t i = begin; i < end; i++) {
         int64_t group = i % p->n_group, segment = i / p->n_group % p->n_segment, row = p->row_begin + i / p->n_group / p->n_segment;
         int64_t left = segment * TILE_PIXELS, right = least(left + TILE_PIXELS, p->cols.n);
         int64_t panel_begin = group * p->group, panel_end = least(panel_begin + p->group, n_panel);
-        memset(sum, 0, (size_t)((right - left) * c->wide_out) * sizeof(float));
+        memset(sum, 0, (size_t)((right - left) * c->sum_stride) * sizeof(float));
         sum_tile(p, row, left, right, panel_begin, panel_end, sum);
-        store_tile(p, row, left, right, panel_begin * c->packed->panel, least(panel_end * c->packed->panel, c->n_out), sum);
+        if (c->packed->is_dot) c->conv->add_lanes(sum, (right - left) * c->n_out, few);
+        store_tile(p, row, left, right, panel_begin * c->packed->panel, least(panel_end * c->packed->panel, c->n_out),
+                   c->packed->is_dot ? few : sum);
     }
 }
 
@@ -315,7 +331,7 @@ static reel_status run_conv(const conv *c, reel_error *err)
 {
     const reel_op_conv3d *op = c->op;
     int64_t line = op->w.kernel[0] * c->width * c->up * c->n_in * (int64_t)reel_dtype_bytes(c->compute);
-    size_t tile = (size_t)(TILE_PIXELS * c->wide_out) * sizeof(float) + 128;
+    size_t tile = (size_t)(TILE_PIXELS * c->sum_stride) * sizeof(float) + 128;
     size_t band = BAND_BYTES + (size_t)(line * (op->w.kernel[1] + op->stride[1]));
     bool is_staged = op->x.dtype != c->compute || c->up == 2;
     size_t bytes = (size_t)c->device->n_thread * tile + (is_staged ? band : 0);
@@ -350,6 +366,7 @@ reel_status reel_cpu_op_conv3d(reel_stream *stream, const void *args, reel_error
         c.packed = temporary;
     }
     c.wide_out = (c.n_out + c.packed->panel - 1) / c.packed->panel * c.packed->panel;
+    c.sum_stride = c.packed->is_dot ? c.n_out * c.conv->lanes : c.wide_out;
     reel_status status = run_conv(&c, err);
     reel_cpu_weight_free(device, temporary);
     return status;

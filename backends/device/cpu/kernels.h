@@ -14,9 +14,17 @@ typedef struct reel_cpu_gemm_kernels {
     int32_t panel, tile_rows;
     /* out [n_col][panel]: rows [row, row + panel) of a stored matrix, those at or beyond row_end zero; rounds: each weight to bf16 first. */
     void (*pack)(const reel_weight *w, int64_t row, bool rounds, float *out);
-    /* c [m][c_stride] (+)= a [m][a_stride] · panel [k][panel]: one panel wide, any m; starts from zero unless `adds`. */
-    void (*product)(const float *a, int64_t a_stride, int64_t m, int64_t k, const float *b, float *c, int64_t c_stride, bool adds);
+    /* c [m][c_stride] = a [m][a_stride] · panel [k][panel]: one panel wide, any m; conv.product adds to c instead. */
+    void (*product)(const float *a, int64_t a_stride, int64_t m, int64_t k, const float *b, float *c, int64_t c_stride);
 } reel_cpu_gemm_kernels;
+
+/* A product with few outputs: c [m][n_out][lanes] += a [m][a_stride] times b [n_out][b_stride], k deep. */
+typedef struct reel_cpu_dot {
+    const void *a, *b;
+    int64_t a_stride, b_stride, m, k;
+    int32_t n_out;
+    float *c;
+} reel_cpu_dot;
 
 /* Products for convolutions: c [m][c_stride] += a [m][a_stride] · b [k][panel], f32 sums; a_stride counts elements. In bf16, k is even and b lies
  * in pairs, [k / 2][panel][2]. `narrow` is the same for panels of half the width. */
@@ -24,7 +32,13 @@ typedef struct reel_cpu_conv_kernels {
     int32_t panel;
     void (*product)(const void *a, int64_t a_stride, int64_t m, int64_t k, const void *b, float *c, int64_t c_stride);
     void (*narrow)(const void *a, int64_t a_stride, int64_t m, int64_t k, const void *b, float *c, int64_t c_stride);
+    /* Up to REEL_CPU_DOT_MAX outputs, where panels would be mostly zeroes: lanes run over k. */
+    int32_t lanes;
+    void (*dot)(const reel_cpu_dot *d);
+    void (*add_lanes)(const float *c, int64_t n, float *out); /* out [n]: the sum of each [lanes] */
 } reel_cpu_conv_kernels;
+
+enum { REEL_CPU_DOT_MAX = 4 };
 
 typedef struct reel_cpu_kernels {
     reel_cpu_gemm_kernels gemm;

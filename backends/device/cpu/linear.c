@@ -16,7 +16,8 @@ enum {
     TILE_K = 256,
     PANEL_BYTES = 16 << 20, /* widened weights at a time: a few panels stay in the third-level cache */
     BLOCK_BYTES = 8 << 20, /* staged rows at a time */
-    COLUMN_STEP = 64
+    STAGED_COLUMNS = 1024, /* with blocks of 2,048 rows: their weights are read from memory a few times only */
+    COLUMN_STEP = 64,
 };
 
 /* One call, and how it is cut. */
@@ -72,7 +73,12 @@ static void product_body(void *context, int64_t begin, int64_t end, int32_t thre
             int64_t depth = clamp(job->k - k, 0, TILE_K);
             for (int64_t c = 0; c < n; c += gemm->panel) {
                 const float *panel = job->w + (col + c) * job->k + k * gemm->panel;
-                gemm->product(job->x + row * job->x_stride + k, job->x_stride, m, depth, panel, tile + c, width, k > 0);
+                const float *x = job->x + row * job->x_stride + k;
+                if (k == 0) {
+                    gemm->product(x, job->x_stride, m, depth, panel, tile + c, width);
+                } else {
+                    job->p->kernels->conv.product(x, job->x_stride, m, depth, panel, tile + c, width);
+                }
             }
         }
         size_t bytes = reel_dtype_bytes(job->y_dtype);
@@ -248,14 +254,14 @@ static void add_low_rank(const plan *p, const reel_low_rank *lr, const block *b,
     int64_t bytes = (int64_t)reel_dtype_bytes(lr->dtype);
     reel_weight a = {
         .dtype = lr->dtype, .n_row = lr->rank, .n_col = p->k, .row_stride_bytes = p->k * bytes, .row_end = lr->rank, .data = lr->a};
-    reel_weight w = {.dtype = lr->dtype,
-                     .n_row = p->op->w.n_row,
-                     .n_col = lr->rank,
-                     .row_stride_bytes = lr->rank * bytes,
-                     .row_end = row + b->n,
-                     .data = lr->b};
+    reel_weight rows = {.dtype = lr->dtype,
+                        .n_row = p->op->w.n_row,
+                        .n_col = lr->rank,
+                        .row_stride_bytes = lr->rank * bytes,
+                        .row_end = row + b->n,
+                        .data = lr->b};
     reel_cpu_pack_panels(p->device, &a, 0, lr->rank, false, p->a);
-    reel_cpu_pack_panels(p->device, &w, row, b->n, false, p->b);
+    reel_cpu_pack_panels(p->device, &rows, row, b->n, false, p->b);
     product_job inner = {.p = p,
                          .x = p->x32,
                          .w = p->a,
@@ -275,7 +281,12 @@ static void add_low_rank(const plan *p, const reel_low_rank *lr, const block *b,
         for (int64_t r = 0; r < lr->rank; r++) p->t[i * wide + r] *= lr->scale;
     }
     for (int64_t c = 0; c < b->n; c += panel) {
-        p->kernels->gemm.product(p->t, wide, b->m, lr->rank, p->b + c * lr->rank, p->add + c, p->add_stride, adds);
+        const float *w = p->b + c * lr->rank;
+        if (adds) {
+            p->kernels->conv.product(p->t, wide, b->m, lr->rank, w, p->add + c, p->add_stride);
+        } else {
+            p->kernels->gemm.product(p->t, wide, b->m, lr->rank, w, p->add + c, p->add_stride);
+        }
     }
 }
 
@@ -375,9 +386,11 @@ static void plan_cut(plan *p)
     p->n_step = p->widens_w ? clamp(PANEL_BYTES / k_bytes / COLUMN_STEP * COLUMN_STEP, COLUMN_STEP, p->n) : p->n;
     if (p->n_step > p->n) p->n_step = p->n;
     if (p->n_step < p->n && p->uses_dnn) p->stages_y = true; /* a part of y's columns is not dense */
+    if (p->uses_dnn && p->stages_y && !p->packed) p->n_step = clamp(p->n_step, 1, STAGED_COLUMNS);
     p->m_step = p->m;
     if (p->widens_x || p->stages_y) {
-        int64_t widest = p->stages_y && p->n_step > p->k ? p->n_step : p->k;
+        int64_t widest = p->stages_y ? p->n_step : 1;
+        if ((p->widens_x || p->rank_max > 0) && widest < p->k) widest = p->k;
         p->m_step = clamp(BLOCK_BYTES / (widest * (int64_t)sizeof(float)) / 16 * 16, 16, p->m);
         if (p->m_step > p->m) p->m_step = p->m;
     }

@@ -116,10 +116,19 @@ typedef struct conv_pack_job {
     const float *rows; /* [n_out][n_in][n_tap] */
     int64_t n_out, n_in, n_tap, panel;
     reel_dtype dtype;
+    bool is_dot;
+    int64_t row_depth; /* kw·I */
     char *out;
 } conv_pack_job;
 
-/* Panel by panel; element (tap, i) of output channel o goes to k = tap·I + i. */
+/* Where weight k = tap·I + i of a panel's lane goes. */
+static int64_t conv_place(const conv_pack_job *job, int64_t k, int64_t lane)
+{
+    if (job->is_dot) return (k / job->row_depth * job->panel + lane) * job->row_depth + k % job->row_depth;
+    if (job->dtype == REEL_DTYPE_BF16) return (k / 2 * job->panel + lane) * 2 + k % 2;
+    return k * job->panel + lane;
+}
+
 static void conv_pack_body(void *context, int64_t begin, int64_t end, int32_t thread)
 {
     (void)thread;
@@ -130,21 +139,29 @@ static void conv_pack_body(void *context, int64_t begin, int64_t end, int32_t th
             int64_t o = p * job->panel + lane;
             for (int64_t k = 0; k < depth; k++) {
                 float f = o < job->n_out ? job->rows[(o * job->n_in + k % job->n_in) * job->n_tap + k / job->n_in] : 0.0F;
+                int64_t to = p * depth * job->panel + conv_place(job, k, lane);
                 if (job->dtype == REEL_DTYPE_BF16) {
-                    ((uint16_t *)(void *)job->out)[p * depth * job->panel + (k / 2 * job->panel + lane) * 2 + k % 2] =
-                        reel_bf16_from_f32(f);
+                    ((uint16_t *)(void *)job->out)[to] = reel_bf16_from_f32(f);
                 } else {
-                    ((float *)(void *)job->out)[p * depth * job->panel + k * job->panel + lane] = f;
+                    ((float *)(void *)job->out)[to] = f;
                 }
             }
         }
     }
 }
 
-static reel_status pack_taps(const reel_device *device, const float *rows, int64_t n_out, int64_t n_in, int64_t n_tap,
+static reel_status pack_taps(const reel_device *device, const float *rows, int64_t n_out, int64_t n_in, const int32_t taps[2],
                              const reel_packed *packed, reel_packed_part *part, reel_error *err)
 {
-    conv_pack_job job = {.rows = rows, .n_out = n_out, .n_in = n_in, .n_tap = n_tap, .panel = packed->panel, .dtype = packed->dtype};
+    int64_t n_tap = (int64_t)taps[0] * taps[1]; /* kt·kh and kw */
+    conv_pack_job job = {.rows = rows,
+                         .n_out = n_out,
+                         .n_in = n_in,
+                         .n_tap = n_tap,
+                         .panel = packed->panel,
+                         .dtype = packed->dtype,
+                         .is_dot = packed->is_dot,
+                         .row_depth = taps[1] * n_in};
     int64_t n_panel = (n_out + job.panel - 1) / job.panel;
     REEL_TRY(part_new(part, (size_t)(n_panel * job.panel * n_tap * n_in) * reel_dtype_bytes(packed->dtype), err));
     job.out = part->data;
@@ -169,7 +186,7 @@ static reel_status pack_parity(const reel_device *device, const float *rows, int
             for (int w = 0; w < 3; w++) sums[i * 4 + slot_of(parity >> 1, h) * 2 + slot_of(parity & 1, w)] += rows[i * 9 + h * 3 + w];
         }
     }
-    reel_status status = pack_taps(device, sums, n_out, n_in, 4, packed, &packed->parity[parity], err);
+    reel_status status = pack_taps(device, sums, n_out, n_in, (const int32_t[2]){2, 2}, packed, &packed->parity[parity], err);
     free(sums);
     return status;
 }
@@ -182,8 +199,11 @@ static reel_status pack_conv(const reel_device *device, const reel_weight *w, bo
     packed->kind = REEL_PACKED_CONV;
     packed->panel = reel_cpu_conv_kernels_get(device, packed->dtype)->panel;
     if (n_out <= packed->panel / 2) packed->panel /= 2;
+    packed->is_dot = n_out <= REEL_CPU_DOT_MAX;
+    if (packed->is_dot) packed->panel = (int32_t)n_out;
     REEL_TRY(widen(device, w, REEL_DTYPE_F32, rounds, &rows, err));
-    reel_status status = pack_taps(device, rows, n_out, n_in, n_tap, packed, &packed->whole, err);
+    reel_status status =
+        pack_taps(device, rows, n_out, n_in, (const int32_t[2]){w->kernel[0] * w->kernel[1], w->kernel[2]}, packed, &packed->whole, err);
     for (int i = 0; i < 4 && has_parity && status == REEL_OK; i++) status = pack_parity(device, rows, n_out, n_in, i, packed, err);
     free(rows);
     return status;

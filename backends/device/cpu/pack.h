@@ -25,6 +25,7 @@ struct reel_packed {
     int64_t row_begin, row_end;
     int32_t layout; /* oneDNN's */
     int32_t panel; /* convolutions: output channels of a panel */
+    bool is_dot; /* few output channels: [kt][kh][O][kw·I], for products whose lanes run over k; panel is O */
     reel_packed_part whole;
     /* 1×3×3 convolutions: the four 2×2 kernels of an upsampled picture's even and odd rows and columns */
     reel_packed_part parity[4];

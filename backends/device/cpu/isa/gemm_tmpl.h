@@ -40,13 +40,22 @@ static void gemm_pack(const reel_weight *w, int64_t row, bool rounds, float *out
     }
 }
 
+/* c [rows][c_stride] (+)= a [rows][a_stride] · b [k][panel] */
+typedef struct gemm_part {
+    const float *a, *b;
+    float *c;
+    int64_t a_stride, c_stride, k;
+    bool adds;
+} gemm_part;
+
 /* rows and width (vectors) are constants at every call, so the sums stay in registers. */
-VEC_INLINE void gemm_block(int rows, int width, const float *a, int64_t a_stride, int64_t k, const float *b, float *c, int64_t c_stride,
-                           bool adds)
+VEC_INLINE void gemm_block(int rows, int width, const gemm_part *p)
 {
+    const float *a = p->a, *b = p->b;
+    int64_t a_stride = p->a_stride, k = p->k;
     vec sum[GEMM_ROWS][2];
     for (int r = 0; r < rows; r++) {
-        for (int v = 0; v < width; v++) sum[r][v] = adds ? vec_load(c + r * c_stride + v * VEC_N) : vec_zero();
+        for (int v = 0; v < width; v++) sum[r][v] = p->adds ? vec_load(p->c + r * p->c_stride + v * VEC_N) : vec_zero();
     }
     for (int64_t i = 0; i < k; i++) {
         vec line[2];
@@ -57,22 +66,21 @@ VEC_INLINE void gemm_block(int rows, int width, const float *a, int64_t a_stride
         }
     }
     for (int r = 0; r < rows; r++) {
-        for (int v = 0; v < width; v++) vec_store(c + r * c_stride + v * VEC_N, sum[r][v]);
+        for (int v = 0; v < width; v++) vec_store(p->c + r * p->c_stride + v * VEC_N, sum[r][v]);
     }
 }
 
 /* The last rows go in one block of their number: a single row costs as much as four, the latency of an addition. */
-VEC_INLINE void gemm_rows(int width, const float *a, int64_t a_stride, int64_t m, int64_t k, const float *b, float *c, int64_t c_stride,
-                          bool adds)
+VEC_INLINE void gemm_rows(int width, int64_t m, gemm_part p)
 {
     for (; m >= GEMM_ROWS; m -= GEMM_ROWS) {
-        gemm_block(GEMM_ROWS, width, a, a_stride, k, b, c, c_stride, adds);
-        a += GEMM_ROWS * a_stride;
-        c += GEMM_ROWS * c_stride;
+        gemm_block(GEMM_ROWS, width, &p);
+        p.a += GEMM_ROWS * p.a_stride;
+        p.c += GEMM_ROWS * p.c_stride;
     }
     switch (m) {
 #define GEMM_REST(rows) \
-    case rows: gemm_block(rows, width, a, a_stride, k, b, c, c_stride, adds); break;
+    case rows: gemm_block(rows, width, &p); break;
         GEMM_REST(1)
         GEMM_REST(2)
         GEMM_REST(3)
@@ -91,17 +99,64 @@ VEC_INLINE void gemm_rows(int width, const float *a, int64_t a_stride, int64_t m
     }
 }
 
-static void gemm_product(const float *a, int64_t a_stride, int64_t m, int64_t k, const float *b, float *c, int64_t c_stride, bool adds)
+static void gemm_product(const float *a, int64_t a_stride, int64_t m, int64_t k, const float *b, float *c, int64_t c_stride)
 {
-    gemm_rows(2, a, a_stride, m, k, b, c, c_stride, adds);
+    gemm_rows(2, m, (gemm_part){.a = a, .b = b, .c = c, .a_stride = a_stride, .c_stride = c_stride, .k = k});
 }
 
 static void conv_product(const void *a, int64_t a_stride, int64_t m, int64_t k, const void *b, float *c, int64_t c_stride)
 {
-    gemm_rows(2, a, a_stride, m, k, b, c, c_stride, true);
+    gemm_rows(2, m, (gemm_part){.a = a, .b = b, .c = c, .a_stride = a_stride, .c_stride = c_stride, .k = k, .adds = true});
 }
 
 static void conv_narrow(const void *a, int64_t a_stride, int64_t m, int64_t k, const void *b, float *c, int64_t c_stride)
 {
-    gemm_rows(1, a, a_stride, m, k, b, c, c_stride, true);
+    gemm_rows(1, m, (gemm_part){.a = a, .b = b, .c = c, .a_stride = a_stride, .c_stride = c_stride, .k = k, .adds = true});
+}
+
+/* ---- few outputs: lanes over k ------------------------------------------------------------------------------------------------- */
+
+enum { DOT_ROWS = GEMM_ROWS / 3 }; /* with four outputs: 16 of 32, 8 of 16 registers */
+
+/* Rows from `first` on. */
+VEC_INLINE void dot_block(int rows, int n_out, const reel_cpu_dot *d, int64_t first)
+{
+    const float *a = (const float *)d->a + first * d->a_stride, *b = d->b;
+    float *c = d->c + first * n_out * VEC_N;
+    int64_t k = d->k;
+    vec sum[DOT_ROWS][REEL_CPU_DOT_MAX];
+    for (int r = 0; r < rows; r++) {
+        for (int o = 0; o < n_out; o++) sum[r][o] = vec_load(c + (r * n_out + o) * VEC_N);
+    }
+    for (int64_t i = 0; i < k; i += VEC_N) {
+        vec w[REEL_CPU_DOT_MAX];
+        for (int o = 0; o < n_out; o++) w[o] = load_tail(b + o * d->b_stride + i, k - i);
+        for (int r = 0; r < rows; r++) {
+            vec x = load_tail(a + r * d->a_stride + i, k - i);
+            for (int o = 0; o < n_out; o++) sum[r][o] = vec_fma(x, w[o], sum[r][o]);
+        }
+    }
+    for (int r = 0; r < rows; r++) {
+        for (int o = 0; o < n_out; o++) vec_store(c + (r * n_out + o) * VEC_N, sum[r][o]);
+    }
+}
+
+VEC_INLINE void dot_rows(int n_out, const reel_cpu_dot *d)
+{
+    int64_t i = 0;
+    for (; i + DOT_ROWS <= d->m; i += DOT_ROWS) dot_block(DOT_ROWS, n_out, d, i);
+    for (; i < d->m; i++) dot_block(1, n_out, d, i);
+}
+
+static void conv_dot(const reel_cpu_dot *d)
+{
+    if (d->n_out == 1) dot_rows(1, d);
+    if (d->n_out == 2) dot_rows(2, d);
+    if (d->n_out == 3) dot_rows(3, d);
+    if (d->n_out == 4) dot_rows(4, d);
+}
+
+static void conv_add_lanes(const float *c, int64_t n, float *out)
+{
+    for (int64_t i = 0; i < n; i++) out[i] = vec_sum(vec_load(c + i * VEC_N));
 }

@@ -12,8 +12,8 @@ from diffusers import DPMSolverMultistepScheduler, FlowMatchEulerDiscreteSchedul
 from safetensors.numpy import save_file
 
 STEPS = range(1, 101)
-FULL_SHIFTS = (1.0, 3.0, 5.0, 12.0)
-TOY_SHIFTS = (0.37, 8.0)
+FULL_SHIFTS = (3.0,)
+TOY_SHIFTS = (0.37, 1.0, 5.0, 8.0, 12.0)
 NOISE_SIZES = (1, 2, 3, 7, 15, 16, 17, 31, 32, 33, 47, 100, 1025, 4099)
 NOISE_SEEDS = [0, 1, 2, 3, 7, 42, 123, 999, 1234, 31337, 65535, 65536, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**32 + 1, 2**32 + 42, 2**33 + 7,
                2**40 + 5, 2**53 - 1, 2**53 + 1, 2**63 - 1, 2**63, 2**63 + 42, 2**64 - 1, -1, -2, -42, -1000, -(2**31), -(2**32), -(2**32) - 3,

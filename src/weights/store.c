@@ -69,7 +69,7 @@ static reel_status add_file(reel_store *store, const char *path, const uint8_t *
         struct stat st;
         if (status == REEL_E_IO && stat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == 0) {
             return REEL_FAIL(err, REEL_E_MODEL,
-                             "not a safetensors file\ngiven: %s has 0 bytes\nallowed: at least 8\nremedy: fetch the file again", path);
+                             "a safetensors file is empty\ngiven: %s\nallowed: at least 8 bytes\nremedy: fetch the file again", path);
         }
         if (status != REEL_OK) return reel_trace(err, status, __FILE__, __LINE__);
         f->is_mapped = true;

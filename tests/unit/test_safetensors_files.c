@@ -237,7 +237,7 @@ static void test_nothing_there(void **state)
         assert_int_equal(remove(temp_path(dir, pickles[i])), 0);
     }
     temp_write(dir, "model.safetensors", "", 0);
-    expect(reel_store_open(dir, "model", &store, &err), REEL_E_IO, "empty");
+    expect(reel_store_open(dir, "model", &store, &err), REEL_E_MODEL, "is empty");
     expect(reel_store_open_file(temp_path(dir, "none"), &store, &err), REEL_E_IO, "cannot be opened");
     expect(reel_store_open_file(dir, &store, &err), REEL_E_IO, "not a regular file");
     temp_dir_free(dir);
